@@ -1,0 +1,1 @@
+//! Front ends: `.weak` and `.litmus` text to [`weakspot_model::ir::Program`].

@@ -1,0 +1,1 @@
+//! Everything a person or a script reads: diagnostics, timelines, JSON, herd logs.

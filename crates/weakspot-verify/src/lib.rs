@@ -1,0 +1,1 @@
+//! Stateful engines over [`weakspot_model::ir::Program`].
