@@ -6,10 +6,22 @@
 //! | [`source`] | source text, spans, sites, and diagnostics as plain data |
 //! | [`ir`] | the [`ir::Program`] every front end produces and every stateful engine reads |
 //! | [`litmus`] | litmus tests: a program, what is observed, a condition |
+//! | [`local`] | thread-local execution: from one event to the next |
+//! | [`buffer`] | the store buffer of SC, TSO and PSO, written once |
+//! | [`machine`] | the operational reference machine: enabled actions, one step at a time |
+//! | [`problem`] | what can go wrong in an execution, and how it is put into words |
+//! | [`replay`] | witnesses, and the replay every one of them has to survive |
+//! | [`task`] | what an engine is given and what it gives back
 //!
 //! Nothing here searches, prints, reads files or looks at the environment.
 
+pub mod buffer;
 pub mod ids;
 pub mod ir;
 pub mod litmus;
+pub mod local;
+pub mod machine;
+pub mod problem;
+pub mod replay;
 pub mod source;
+pub mod task;
