@@ -1,0 +1,69 @@
+//! The shared suite of x86 litmus tests, where it lies beside the repository: every file is read, and what is observed
+//! is what the reference results list.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::fs;
+use std::path::PathBuf;
+
+use weakspot_front::litmus;
+use weakspot_model::litmus::{LitmusTest, Observable, Quantifier};
+use weakspot_model::source::SourceFile;
+
+/// The suite's folder, if it is there.
+fn suite() -> Option<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/litmus");
+    if folder.join("golden.tsv").is_file() {
+        return Some(folder);
+    }
+    println!("skipped: no shared litmus suite at {}", folder.display());
+    None
+}
+
+fn read(folder: &std::path::Path, file: &str) -> LitmusTest {
+    let text = fs::read_to_string(folder.join(file)).unwrap();
+    litmus::parse(&SourceFile::new(file, text)).unwrap_or_else(|diagnostics| panic!("{file}: {diagnostics:#?}"))
+}
+
+fn rows(folder: &std::path::Path, table: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(folder.join(table)).unwrap();
+    text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+/// The names in the first of a set of states.
+fn names_in_states(states: &str) -> Vec<&str> {
+    let first = states.split(';').next().unwrap();
+    first.split(',').map(|binding| binding.split('=').next().unwrap()).collect()
+}
+
+fn names(test: &LitmusTest, observables: &[Observable]) -> Vec<String> {
+    observables.iter().map(|&observable| litmus::observable_name(test, observable)).collect()
+}
+
+#[test]
+fn every_shared_test_is_read_as_the_reference_results_say() {
+    let Some(folder) = suite() else { return };
+    let rows = rows(&folder, "golden.tsv");
+    assert!(!rows.is_empty());
+    for row in &rows {
+        let test = read(&folder, &row[0]);
+        assert_eq!(test.program.threads.len(), row[1].parse::<usize>().unwrap(), "{}", row[0]);
+        let quantifier = match test.quantifier {
+            Quantifier::Exists => "exists",
+            Quantifier::NotExists => "~exists",
+            Quantifier::Forall => "forall",
+        };
+        assert_eq!(quantifier, row[10], "{}", row[0]);
+        assert_eq!(names(&test, &test.observed), names_in_states(&row[2]), "{}", row[0]);
+    }
+}
+
+#[test]
+fn full_states_show_the_registers_the_code_writes_and_the_locations_it_names() {
+    let Some(folder) = suite() else { return };
+    for row in rows(&folder, "golden_full.tsv") {
+        let test = read(&folder, &row[0]);
+        let all = litmus::all_observables(&test);
+        assert_eq!(names(&test, &all), names_in_states(&row[1]), "{}", row[0]);
+    }
+}
