@@ -3,12 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod support;
+
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use weakspot_front::litmus;
 use weakspot_model::litmus::{LitmusTest, Observable, Quantifier};
-use weakspot_model::source::SourceFile;
 
 /// The suite's folder, if it is there.
 fn suite() -> Option<PathBuf> {
@@ -20,12 +21,12 @@ fn suite() -> Option<PathBuf> {
     None
 }
 
-fn read(folder: &std::path::Path, file: &str) -> LitmusTest {
+fn read(folder: &Path, file: &str) -> LitmusTest {
     let text = fs::read_to_string(folder.join(file)).unwrap();
-    litmus::parse(&SourceFile::new(file, text)).unwrap_or_else(|diagnostics| panic!("{file}: {diagnostics:#?}"))
+    support::parse(file, &text)
 }
 
-fn rows(folder: &std::path::Path, table: &str) -> Vec<Vec<String>> {
+fn rows(folder: &Path, table: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(folder.join(table)).unwrap();
     text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
@@ -66,4 +67,39 @@ fn full_states_show_the_registers_the_code_writes_and_the_locations_it_names() {
         let all = litmus::all_observables(&test);
         assert_eq!(names(&test, &all), names_in_states(&row[1]), "{}", row[0]);
     }
+}
+
+/// Small enough for the brute-force oracle.
+fn is_small(test: &LitmusTest) -> bool {
+    let events = test.program.threads.iter().flat_map(|thread| &thread.code).filter(|instr| instr.is_event()).count();
+    events <= 7
+}
+
+#[test]
+fn small_shared_tests_have_the_reference_states_executions_and_robustness_on_the_reference_machine() {
+    let Some(folder) = suite() else { return };
+    let full = rows(&folder, "golden_full.tsv");
+    let mut checked = 0;
+    for (row, full_row) in rows(&folder, "golden.tsv").iter().zip(&full) {
+        assert_eq!(row[0], full_row[0]);
+        let test = read(&folder, &row[0]);
+        if !is_small(&test) {
+            continue;
+        }
+        checked += 1;
+        for (index, model) in support::MODELS.into_iter().enumerate() {
+            let answer = support::explore(&test, model, &test.observed);
+            let place = format!("{} under {}", row[0], model.name());
+            assert_eq!(support::state_text(&test, &test.observed, &answer.states), row[2 + index], "{place}");
+            assert_eq!(support::verdict(&test, &answer.states), row[5 + index], "{place}");
+            assert_eq!(answer.executions.to_string(), row[11 + index], "{place}");
+            if index > 0 {
+                assert_eq!(if answer.robust { "yes" } else { "no" }, row[7 + index], "{place}");
+            }
+            let all = litmus::all_observables(&test);
+            let full_answer = support::explore(&test, model, &all);
+            assert_eq!(support::state_text(&test, &all, &full_answer.states), full_row[1 + index], "{place}");
+        }
+    }
+    assert!(checked > 100, "only {checked} small tests");
 }
