@@ -107,7 +107,7 @@ pub enum Place {
 }
 
 /// Kinds of fences.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FenceKind {
     /// `fence;`: waits until the own buffer is empty.
     Full,

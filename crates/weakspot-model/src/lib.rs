@@ -11,10 +11,14 @@
 //! | [`machine`] | the operational reference machine: enabled actions, one step at a time |
 //! | [`problem`] | what can go wrong in an execution, and how it is put into words |
 //! | [`replay`] | witnesses, and the replay every one of them has to survive |
-//! | [`task`] | what an engine is given and what it gives back
+//! | [`task`] | what an engine is given and what it gives back |
+//! | [`trace`] | traces: program order, reads-from and coherence of an execution |
+//! | [`axioms`] | which traces a model allows, and the cycle that forbids one |
+//! | [`relation`] | small relations as rows of bits |
 //!
 //! Nothing here searches, prints, reads files or looks at the environment.
 
+pub mod axioms;
 pub mod buffer;
 pub mod ids;
 pub mod ir;
@@ -22,6 +26,8 @@ pub mod litmus;
 pub mod local;
 pub mod machine;
 pub mod problem;
+pub mod relation;
 pub mod replay;
 pub mod source;
 pub mod task;
+pub mod trace;

@@ -10,8 +10,10 @@ use thiserror::Error;
 
 use crate::buffer::StoreBuffer;
 use crate::ids::{Loc, Pc, Site, ThreadId};
+use crate::ir::Program;
 use crate::machine::{Action, Effect, Machine, Outcome, Rest, State};
 use crate::problem::Problem;
+use crate::trace::{Trace, TraceBuilder};
 
 /// One action of a replayed execution, with everything a report needs to show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +56,19 @@ pub struct Replay {
     pub ending: Ending,
     /// The state it ends in.
     pub state: State,
+}
+
+impl Replay {
+    /// The trace of the execution; stores still pending at its end are taken to commit then.
+    pub fn trace(&self, program: &Program) -> Trace {
+        let mut builder = TraceBuilder::new(program.threads.len());
+        for step in &self.steps {
+            if let Some(effect) = step.effect {
+                builder.record(program, step.action.thread(), step.pc, effect);
+            }
+        }
+        builder.finish()
+    }
 }
 
 /// A schedule that the machine does not accept.
