@@ -1,0 +1,379 @@
+//! Text to tokens, one at a time: a file is never held as a list of tokens.
+//!
+//! Comments are skipped, except that `//!` lines are remembered for [`super::expect`] and that the formatter asks to
+//! see them all. Characters that begin no token are reported, a run of them once, and skipped.
+
+use weakspot_model::source::{Diagnostic, Span};
+
+use super::names::{Name, Names};
+use super::problems::Problems;
+
+/// A name may be this long; longer ones only make messages unreadable.
+const LONGEST_NAME: usize = 255;
+
+macro_rules! symbols {
+    ($($symbol:ident = $text:literal),* $(,)?) => {
+        /// Punctuation.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Symbol { $($symbol),* }
+
+        impl Symbol {
+            /// Longer ones first, so that the first match is the longest.
+            const ALL: &[(Self, &str)] = &[$((Self::$symbol, $text)),*];
+
+            /// As written.
+            pub(super) fn text(self) -> &'static str {
+                match self { $(Self::$symbol => $text),* }
+            }
+        }
+    };
+}
+
+symbols! {
+    RangeInclusive = "..=", Equal = "==", NotEqual = "!=", LessEqual = "<=", GreaterEqual = ">=", AndAnd = "&&",
+    OrOr = "||", ShiftLeft = "<<", ShiftRight = ">>", Range = "..", PlusPlus = "++", PlusAssign = "+=",
+    MinusAssign = "-=", Arrow = "->", Semicolon = ";", Comma = ",", Colon = ":", Dot = ".",
+    Assign = "=", Less = "<", Greater = ">", Not = "!", Plus = "+", Minus = "-", Star = "*", Slash = "/",
+    Percent = "%", And = "&", Or = "|", Xor = "^", OpenParen = "(", CloseParen = ")", OpenBracket = "[",
+    CloseBracket = "]", OpenBrace = "{", CloseBrace = "}",
+}
+
+/// What a token is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// A name or a word of the language.
+    Word(Name),
+    /// An integer, at most 2^63 (which is only good after a minus).
+    Integer(u64),
+    /// A string; its span includes the quotes.
+    Text,
+    /// Punctuation.
+    Symbol(Symbol),
+    /// A comment; only when the lexer was asked to keep them.
+    Comment,
+    /// The end of the file.
+    End,
+}
+
+/// A token and its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    /// What.
+    pub(super) kind: TokenKind,
+    /// Where.
+    pub(super) span: Span,
+}
+
+impl Token {
+    /// Is it this symbol?
+    pub(super) fn is(self, symbol: Symbol) -> bool {
+        self.kind == TokenKind::Symbol(symbol)
+    }
+
+    /// Is it this word?
+    pub(super) fn is_word(self, name: Name) -> bool {
+        self.kind == TokenKind::Word(name)
+    }
+}
+
+/// The lexer.
+#[derive(Debug)]
+pub(super) struct Lexer<'source> {
+    text: &'source str,
+    offset: usize,
+    keep_comments: bool,
+    /// The names met so far.
+    pub(super) names: Names<'source>,
+    /// What went wrong so far.
+    pub(super) problems: Problems,
+    /// The `//!` lines, slashes included.
+    pub(super) directives: Vec<Span>,
+}
+
+impl<'source> Lexer<'source> {
+    /// At the beginning of the text.
+    pub(super) fn new(text: &'source str) -> Self {
+        let offset = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        Self {
+            text,
+            offset,
+            keep_comments: false,
+            names: Names::new(),
+            problems: Problems::default(),
+            directives: Vec::new(),
+        }
+    }
+
+    /// The same, giving comments as tokens.
+    #[expect(dead_code, reason = "for the formatter")]
+    pub(super) fn with_comments(text: &'source str) -> Self {
+        Self { keep_comments: true, ..Self::new(text) }
+    }
+
+    /// The next token.
+    pub(super) fn next_token(&mut self) -> Token {
+        loop {
+            let bytes = self.text.as_bytes();
+            while bytes.get(self.offset).is_some_and(u8::is_ascii_whitespace) {
+                self.offset += 1;
+            }
+            let start = self.offset;
+            let Some(&first) = bytes.get(start) else { return self.token(TokenKind::End, start) };
+            match first {
+                b'/' if matches!(bytes.get(start + 1), Some(b'/' | b'*')) => {
+                    self.comment(start);
+                    if self.keep_comments {
+                        return self.token(TokenKind::Comment, start);
+                    }
+                }
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' => return self.word(start),
+                b'0'..=b'9' => return self.integer(start),
+                b'"' => return self.string(start),
+                _ => match self.symbol() {
+                    Some(symbol) => return self.token(TokenKind::Symbol(symbol), start),
+                    None => self.skip_unknown(start),
+                },
+            }
+        }
+    }
+
+    fn token(&self, kind: TokenKind, start: usize) -> Token {
+        Token { kind, span: Span::new(start, self.offset) }
+    }
+
+    /// Skips a comment; block comments nest.
+    fn comment(&mut self, start: usize) {
+        let bytes = self.text.as_bytes();
+        if bytes[start + 1] == b'/' {
+            let length = bytes[start..].iter().position(|&b| b == b'\n').unwrap_or(bytes.len() - start);
+            self.offset = start + length;
+            if bytes.get(start + 2) == Some(&b'!') {
+                self.directives.push(Span::new(start, self.offset));
+            }
+            return;
+        }
+        let (mut depth, mut at) = (1_usize, start + 2);
+        while depth > 0 {
+            match bytes.get(at..at + 2) {
+                Some(b"/*") => (depth, at) = (depth + 1, at + 2),
+                Some(b"*/") => (depth, at) = (depth - 1, at + 2),
+                Some(_) => at += 1,
+                None => {
+                    self.offset = bytes.len();
+                    let opening = Span::new(start, start + 2);
+                    self.problems.error(opening, || {
+                        Diagnostic::error("unclosed-comment", "this comment is never closed", opening)
+                            .help("close it with `*/`; comments nest, so every `/*` inside needs its own `*/`")
+                    });
+                    return;
+                }
+            }
+        }
+        self.offset = at;
+    }
+
+    fn word(&mut self, start: usize) -> Token {
+        let text = self.text;
+        let rest = &text.as_bytes()[start..];
+        let length = rest.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(rest.len());
+        self.offset = start + length;
+        let span = Span::new(start, self.offset);
+        if length > LONGEST_NAME {
+            self.problems.error(span, || {
+                let message = format!("this name is longer than {LONGEST_NAME} characters");
+                Diagnostic::error("long-name", message, span).help("give it a shorter name")
+            });
+        }
+        let name = self.names.intern(&text[start..start + length.min(LONGEST_NAME)]);
+        Token { kind: TokenKind::Word(name), span }
+    }
+
+    fn integer(&mut self, start: usize) -> Token {
+        let rest = &self.text.as_bytes()[start..];
+        let length = rest.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(rest.len());
+        self.offset = start + length;
+        let digits = &self.text[start..self.offset];
+        let value = match digits.get(..2) {
+            Some("0x" | "0X") => parse_digits(&digits[2..], 16),
+            Some("0b" | "0B") => parse_digits(&digits[2..], 2),
+            _ => parse_digits(digits, 10),
+        };
+        let value = value.unwrap_or_else(|mistake| {
+            let span = Span::new(start, self.offset);
+            self.problems.error(span, || mistake.describe(span));
+            0
+        });
+        self.token(TokenKind::Integer(value), start)
+    }
+
+    fn string(&mut self, start: usize) -> Token {
+        let bytes = self.text.as_bytes();
+        let mut at = start + 1;
+        loop {
+            match bytes.get(at) {
+                Some(b'"') => {
+                    self.offset = at + 1;
+                    return self.token(TokenKind::Text, start);
+                }
+                Some(b'\\') if matches!(bytes.get(at + 1), Some(b'"' | b'\\')) => at += 2,
+                Some(b'\n') | None => break,
+                Some(_) => at += 1,
+            }
+        }
+        self.offset = at;
+        let opening = Span::new(start, start + 1);
+        self.problems.error(opening, || {
+            Diagnostic::error("unclosed-string", "this string is not closed on its line", opening)
+                .help("end it with `\"`; write `\\\"` for a quotation mark inside")
+        });
+        self.token(TokenKind::Text, start)
+    }
+
+    fn symbol(&mut self) -> Option<Symbol> {
+        let rest = &self.text.as_bytes()[self.offset..];
+        let &(symbol, text) = Symbol::ALL.iter().find(|(_, text)| rest.starts_with(text.as_bytes()))?;
+        self.offset += text.len();
+        Some(symbol)
+    }
+
+    /// Skips a run of characters that begin no token.
+    fn skip_unknown(&mut self, start: usize) {
+        let unknown =
+            |c: char| !c.is_ascii() || (c.is_ascii_control() && !c.is_ascii_whitespace()) || "#$'?@\\`~".contains(c);
+        let rest = &self.text[start..];
+        let length = rest.find(|c| !unknown(c)).unwrap_or(rest.len());
+        debug_assert!(length > 0, "a byte that begins no token is unknown");
+        self.offset = start + length.max(1);
+        let span = Span::new(start, self.offset);
+        self.problems.error(span, || {
+            let first = rest.chars().next().unwrap_or_default();
+            let diagnostic = if length == first.len_utf8() {
+                Diagnostic::error("unknown-character", format!("unknown character `{}`", first.escape_debug()), span)
+            } else {
+                Diagnostic::error("unknown-character", "these characters have no meaning here", span)
+            };
+            match stands_for(first) {
+                Some(known) => diagnostic.help(format!("write `{known}`")),
+                None if first.is_alphabetic() => {
+                    diagnostic.help("names are made of the letters a-z, A-Z, digits and `_`")
+                }
+                None => diagnostic.help("remove it; text that is not part of the program goes into a `//` comment"),
+            }
+        });
+    }
+}
+
+/// What somebody who types this character probably means.
+fn stands_for(unknown: char) -> Option<&'static str> {
+    Some(match unknown {
+        '“' | '”' | '„' | '«' | '»' | '\'' | '‘' | '’' => "\"",
+        '≠' => "!=",
+        '≤' => "<=",
+        '≥' => ">=",
+        '∧' => "&&",
+        '∨' => "||",
+        '¬' | '~' => "!",
+        '−' | '–' | '—' => "-",
+        '×' | '·' => "*",
+        '÷' => "/",
+        '←' => "=",
+        '#' => "//",
+        '…' => "..=",
+        _ => return None,
+    })
+}
+
+/// What is wrong with an integer.
+enum IntegerMistake {
+    NoDigits,
+    BadDigit(char, u32),
+    TooLarge,
+}
+
+impl IntegerMistake {
+    fn describe(self, span: Span) -> Diagnostic {
+        let error = |message: String| Diagnostic::error("bad-integer", message, span);
+        match self {
+            Self::NoDigits => error("this integer has no digits".into()).help("write for example `0x1F` or `0b101`"),
+            Self::BadDigit(digit, 10) if digit.is_ascii_alphabetic() || digit == '_' => {
+                error(format!("`{digit}` cannot follow a number")).help("a name must begin with a letter or `_`")
+            }
+            Self::BadDigit(digit, radix) => {
+                let kind = if radix == 2 { "binary" } else { "hexadecimal" };
+                error(format!("`{digit}` is not a digit of a {kind} number")).help(if radix == 2 {
+                    "use 0 and 1"
+                } else {
+                    "use 0-9, a-f, A-F"
+                })
+            }
+            Self::TooLarge => error("this integer does not fit into 64 bits".into())
+                .help("values go from -9223372036854775808 to 9223372036854775807"),
+        }
+    }
+}
+
+/// The value of digits with `_` between them; at most 2^63.
+fn parse_digits(digits: &str, radix: u32) -> Result<u64, IntegerMistake> {
+    let mut value = Some(0_u64);
+    let mut any = false;
+    for digit in digits.chars().filter(|&c| c != '_') {
+        let number = digit.to_digit(radix).ok_or(IntegerMistake::BadDigit(digit, radix))?;
+        any = true;
+        value = value.and_then(|v| v.checked_mul(radix.into())?.checked_add(number.into()));
+    }
+    match value {
+        _ if !any => Err(IntegerMistake::NoDigits),
+        Some(value) if value <= 1 << 63 => Ok(value),
+        _ => Err(IntegerMistake::TooLarge),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<TokenKind> {
+        let mut lexer = Lexer::new(text);
+        let mut kinds = Vec::new();
+        loop {
+            match lexer.next_token().kind {
+                TokenKind::End => return kinds,
+                kind => kinds.push(kind),
+            }
+        }
+    }
+
+    fn error(text: &str) -> &'static str {
+        let mut lexer = Lexer::new(text);
+        while lexer.next_token().kind != TokenKind::End {}
+        lexer.problems.finish().map_or_else(|errors| errors[0].code, |_| "no error")
+    }
+
+    #[test]
+    fn integers_in_three_bases() {
+        use TokenKind::Integer;
+        assert_eq!(kinds("1_000 0x1F 0b1_01"), [Integer(1000), Integer(31), Integer(5)]);
+        assert_eq!(kinds("9223372036854775808"), [Integer(1 << 63)]);
+        assert_eq!(error("9223372036854775809"), "bad-integer");
+        assert_eq!(error("0x"), "bad-integer");
+        assert_eq!(error("12ab"), "bad-integer");
+    }
+
+    #[test]
+    fn the_longest_symbol_wins() {
+        use Symbol::{Less, LessEqual, RangeInclusive, ShiftLeft};
+        assert_eq!(kinds("..= <= << <"), [RangeInclusive, LessEqual, ShiftLeft, Less].map(TokenKind::Symbol));
+    }
+
+    #[test]
+    fn comments_nest_and_end() {
+        assert_eq!(kinds("/* a /* b */ c */ // d\n;"), [TokenKind::Symbol(Symbol::Semicolon)]);
+        assert_eq!(error("/* /* */"), "unclosed-comment");
+    }
+
+    #[test]
+    fn strings_end_on_their_line() {
+        assert_eq!(kinds(r#""a \" b""#), [TokenKind::Text]);
+        assert_eq!(error("\"abc\n\""), "unclosed-string");
+    }
+}
