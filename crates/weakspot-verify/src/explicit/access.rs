@@ -95,9 +95,8 @@ impl Accesses {
     }
 
     fn of_instr(instr: &Instr, numbers: ObjectNumbers) -> Self {
-        let each = |place: Place, access: fn(u32) -> Self| {
-            cells(place).map(|loc| access(loc.0)).fold(Self::NONE, Self::with)
-        };
+        let each =
+            |place: Place, access: fn(u32) -> Self| cells(place).map(|loc| access(loc.0)).fold(Self::NONE, Self::with);
         match *instr {
             Instr::Load { place, .. } => each(place, Self::reading),
             Instr::Store { place, .. } => each(place, Self::writing),
@@ -155,7 +154,7 @@ impl FutureAccesses {
     }
 
     /// What a thread may do that rests at `pause`, which is the instruction at `pc`.
-    pub fn from_pause(&self, thread: &Thread, pc: Pc, pause: Pause, numbers: ObjectNumbers) -> Accesses {
+    pub fn ahead_of(&self, thread: &Thread, pc: Pc, pause: Pause, numbers: ObjectNumbers) -> Accesses {
         match pause {
             Pause::Spin | Pause::End => Accesses::NONE,
             _ => Accesses::of_pause(pause, numbers).with(self.beyond(thread, pc, Pc(pc.0 + 1))),

@@ -133,12 +133,7 @@ impl<'p> Components<'p> {
             buffer_bytes: 0,
             configs: program.threads.iter().map(|_| Interner::new()).collect(),
             values: initial_values(program),
-            memories: Memories {
-                cells: numbers.cells() as usize,
-                rows: Vec::new(),
-                count: 0,
-                index: HashTable::new(),
-            },
+            memories: Memories { cells: numbers.cells() as usize, rows: Vec::new(), count: 0, index: HashTable::new() },
             max_buffer: 0,
             bound_reached: false,
         }
@@ -216,7 +211,7 @@ impl<'p> Components<'p> {
         let pc = self.automata[thread].pc(local);
         let pause = self.automata[thread].pause(local);
         let code = &self.program.threads[thread];
-        let future = self.futures[thread].from_pause(code, pc, pause, self.numbers);
+        let future = self.futures[thread].ahead_of(code, pc, pause, self.numbers);
         self.max_buffer = self.max_buffer.max(self.buffers.get(buffer).len());
         let step = self.describe_step(thread, local, buffer, rows);
         self.bound_reached |= step == Step::Full;

@@ -57,6 +57,7 @@ use tables::Tables;
 
 /// How to search.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
 pub struct ExplicitOptions {
     /// The memory model.
     pub model: MemoryModel,

@@ -29,7 +29,7 @@ impl FinalState {
 /// What a search for everything found.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
-    /// The states executions finish in, those that break the `final` block not included.
+    /// The states executions finish in, whatever the `final` block says about them.
     pub finals: BTreeSet<FinalState>,
     /// The kinds of problems executions end with.
     pub problems: BTreeSet<ProblemKind>,

@@ -79,7 +79,7 @@ impl<const W: usize> Exchange<W> {
 
     /// Which worker a state belongs to.
     pub fn owner(&self, hash: u64) -> usize {
-        ((hash & 0xFFFF_FFFF) * self.jobs() as u64 >> 32) as usize
+        (((hash & 0xFFFF_FFFF) * self.jobs() as u64) >> 32) as usize
     }
 
     /// A number for a state of this worker that all workers understand.

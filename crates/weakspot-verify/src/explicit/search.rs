@@ -178,12 +178,11 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
             return;
         }
         let full = self.tables.components().materialize(&state[..]);
-        match self.machine.rest(&full) {
-            Rest::Failed(problem) => self.found(index, length, None, || problem),
-            Rest::Finished if self.goal == Goal::Everything => {
-                self.collected.finals.insert(FinalState::of(&full));
-            }
-            Rest::Finished | Rest::Pruned | Rest::Spinning => {}
+        if ended && self.goal == Goal::Everything {
+            self.collected.finals.insert(FinalState::of(&full));
+        }
+        if let Rest::Failed(problem) = self.machine.rest(&full) {
+            self.found(index, length, None, || problem);
         }
     }
 

@@ -174,7 +174,11 @@ impl<const W: usize, S: Sink<W>> Expansion<'_, '_, '_, W, S> {
     fn arrive(&mut self, to: Target, mut next: [u32; W], choice: i64, mut accesses: Accesses) {
         if to.is_special() {
             self.sink.touches(accesses);
-            if to == Target::PRUNED { self.sink.pruned() } else { self.sink.failure(choice) }
+            if to == Target::PRUNED {
+                self.sink.pruned();
+            } else {
+                self.sink.failure(choice);
+            }
             return;
         }
         if to.is_inside() != self.inside {
