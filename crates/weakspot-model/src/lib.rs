@@ -5,6 +5,7 @@
 //! | [`ids`] | newtypes for threads, locations, registers, places in code |
 //! | [`source`] | source text, spans, sites, and diagnostics as plain data |
 //! | [`ir`] | the [`ir::Program`] every front end produces and every stateful engine reads |
+//! | [`liveness`] | which registers can still matter |
 //! | [`litmus`] | litmus tests: a program, what is observed, a condition |
 //! | [`local`] | thread-local execution: from one event to the next |
 //! | [`buffer`] | the store buffer of SC, TSO and PSO, written once |
@@ -23,6 +24,7 @@ pub mod buffer;
 pub mod ids;
 pub mod ir;
 pub mod litmus;
+pub mod liveness;
 pub mod local;
 pub mod machine;
 pub mod problem;

@@ -1,1 +1,12 @@
 //! Stateful engines over [`weakspot_model::ir::Program`].
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`threads`] | the automaton of one thread: local states as numbers, for all engines |
+//! | [`explicit`] | every reachable state, one by one; buffers up to a bound |
+//!
+//! An engine takes a program, its options, a budget and a progress sink, and gives back a verdict
+//! ([`weakspot_model::task`]). It prints nothing and reads no environment.
+
+pub mod explicit;
+pub mod threads;
