@@ -1,1 +1,3 @@
 //! Stateful engines over [`weakspot_model::ir::Program`].
+
+pub mod litmus;
