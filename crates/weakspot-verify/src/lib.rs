@@ -4,9 +4,11 @@
 //! |---|---|
 //! | [`threads`] | the automaton of one thread: local states as numbers, for all engines |
 //! | [`explicit`] | every reachable state, one by one; buffers up to a bound |
+//! | [`litmus`] | every execution of a litmus test, by the axioms |
 //!
 //! An engine takes a program, its options, a budget and a progress sink, and gives back a verdict
 //! ([`weakspot_model::task`]). It prints nothing and reads no environment.
 
 pub mod explicit;
+pub mod litmus;
 pub mod threads;
