@@ -5,10 +5,13 @@
 //! | [`threads`] | the automaton of one thread: local states as numbers, for all engines |
 //! | [`explicit`] | every reachable state, one by one; buffers up to a bound |
 //! | [`litmus`] | every execution of a litmus test, by the axioms |
+//! | [`robust`] | store-buffer safety with unbounded loops and buffers, by attacks |
 //!
 //! An engine takes a program, its options, a budget and a progress sink, and gives back a verdict
 //! ([`weakspot_model::task`]). It prints nothing and reads no environment.
 
 pub mod explicit;
+mod intern;
 pub mod litmus;
+pub mod robust;
 pub mod threads;

@@ -1,0 +1,113 @@
+//! From the moves of an attack to two executions that the reference machine accepts: the relaxed one with its cycle,
+//! and the SC one it departs from.
+
+use rustc_hash::FxHashSet;
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ids::ThreadId;
+use weakspot_model::ir::Program;
+use weakspot_model::local::Pause;
+use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
+use weakspot_model::replay::ReplayError;
+
+use super::attack::{Move, Role};
+use super::{Access, RobustOptions, Violation};
+
+/// Builds both executions and checks every step of them.
+pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Result<Violation, ReplayError> {
+    let mut relaxed = Run::start(program, options.model, options.spurious_wakeups);
+    let (mut store, mut passed, mut access) = (None, None, None);
+    for &mv in moves {
+        let here = relaxed.access(mv.thread);
+        relaxed.perform(mv)?;
+        match mv.role {
+            Role::Delayed => store = Some(here),
+            Role::Passed => passed = Some(here),
+            _ => access = Some(here),
+        }
+    }
+    let attacker = store.expect("invariant: an attack delays a store").thread;
+    relaxed.drain(attacker)?;
+
+    let mut calm = Run::start(program, MemoryModel::Sc, options.spurious_wakeups);
+    for &mv in &moves[..moves.len() - 1] {
+        calm.perform(mv)?;
+    }
+    Ok(Violation {
+        store: store.expect("invariant: an attack delays a store"),
+        passed: passed.expect("invariant: an attack passes an event"),
+        access: access.expect("invariant: an attack ends with an access"),
+        relaxed: relaxed.actions,
+        borderline: calm.actions,
+    })
+}
+
+/// An execution of the reference machine that is being written down.
+struct Run<'p> {
+    machine: Machine<'p>,
+    state: State,
+    actions: Vec<Action>,
+}
+
+impl<'p> Run<'p> {
+    fn start(program: &'p Program, model: MemoryModel, spurious_wakeups: bool) -> Self {
+        let machine = Machine { program, model, spurious_wakeups };
+        let (state, _) = machine.start();
+        let mut run = Self { machine, state, actions: Vec::new() };
+        for thread in program.thread_ids() {
+            run.leave_critical(thread);
+        }
+        run
+    }
+
+    fn access(&self, thread: ThreadId) -> Access {
+        let pc = self.state.threads[thread.index()].local.pc;
+        Access { thread, pc, site: self.machine.site(&self.state, thread) }
+    }
+
+    /// Performs a move; a store that is not held back becomes visible at once.
+    fn perform(&mut self, mv: Move) -> Result<(), ReplayError> {
+        let thread = mv.thread;
+        let action = match mv.role {
+            Role::Wake => Action::Wake { thread },
+            _ => Action::Step { thread, choice: mv.choice },
+        };
+        let effect = self.take(action)?;
+        if let (Some(Effect::Store { loc, buffered: true, .. }), Role::Plain | Role::Passed) = (effect, mv.role) {
+            self.take(Action::Commit { thread, loc })?;
+        }
+        self.leave_critical(thread);
+        Ok(())
+    }
+
+    fn take(&mut self, action: Action) -> Result<Option<Effect>, ReplayError> {
+        if !self.machine.enabled(&self.state).contains(&action) {
+            return Err(ReplayError::NotEnabled { index: self.actions.len(), action });
+        }
+        self.actions.push(action);
+        Ok(self.machine.apply(&mut self.state, action).0)
+    }
+
+    /// A thread that does nothing but leave critical blocks is left inside one of them.
+    fn leave_critical(&mut self, thread: ThreadId) {
+        let mut left = FxHashSet::default();
+        while self.state.threads[thread.index()].pause == Pause::LeaveCritical {
+            if !left.insert(self.state.threads[thread.index()].local.clone()) {
+                break;
+            }
+            let action = Action::Step { thread, choice: 0 };
+            self.actions.push(action);
+            if self.machine.apply(&mut self.state, action).1 != Outcome::Continues {
+                break;
+            }
+        }
+    }
+
+    /// Makes the remaining stores of a thread visible.
+    fn drain(&mut self, thread: ThreadId) -> Result<(), ReplayError> {
+        loop {
+            let next = self.state.threads[thread.index()].buffer.committable(self.machine.model).next();
+            let Some(loc) = next else { return Ok(()) };
+            self.take(Action::Commit { thread, loc })?;
+        }
+    }
+}
