@@ -46,13 +46,15 @@ struct Run<'p> {
     machine: Machine<'p>,
     state: State,
     actions: Vec<Action>,
+    /// The last action broke the specification, which ends an execution.
+    failed: bool,
 }
 
 impl<'p> Run<'p> {
     fn start(program: &'p Program, model: MemoryModel, spurious_wakeups: bool) -> Self {
         let machine = Machine { program, model, spurious_wakeups };
         let (state, _) = machine.start();
-        let mut run = Self { machine, state, actions: Vec::new() };
+        let mut run = Self { machine, state, actions: Vec::new(), failed: false };
         for thread in program.thread_ids() {
             run.leave_critical(thread);
         }
@@ -72,10 +74,13 @@ impl<'p> Run<'p> {
             _ => Action::Step { thread, choice: mv.choice },
         };
         let effect = self.take(action)?;
-        if let (Some(Effect::Store { loc, buffered: true, .. }), Role::Plain | Role::Passed) = (effect, mv.role) {
+        let visible = matches!(mv.role, Role::Plain | Role::Passed) && !self.failed;
+        if let (Some(Effect::Store { loc, buffered: true, .. }), true) = (effect, visible) {
             self.take(Action::Commit { thread, loc })?;
         }
-        self.leave_critical(thread);
+        if !self.failed {
+            self.leave_critical(thread);
+        }
         Ok(())
     }
 
@@ -84,7 +89,9 @@ impl<'p> Run<'p> {
             return Err(ReplayError::NotEnabled { index: self.actions.len(), action });
         }
         self.actions.push(action);
-        Ok(self.machine.apply(&mut self.state, action).0)
+        let (effect, outcome) = self.machine.apply(&mut self.state, action);
+        self.failed = outcome != Outcome::Continues;
+        Ok(effect)
     }
 
     /// A thread that does nothing but leave critical blocks is left inside one of them.
@@ -102,12 +109,13 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Makes the remaining stores of a thread visible.
+    /// Makes the remaining stores of a thread visible, unless the execution has ended with a problem.
     fn drain(&mut self, thread: ThreadId) -> Result<(), ReplayError> {
-        loop {
+        while !self.failed {
             let next = self.state.threads[thread.index()].buffer.committable(self.machine.model).next();
             let Some(loc) = next else { return Ok(()) };
             self.take(Action::Commit { thread, loc })?;
         }
+        Ok(())
     }
 }
