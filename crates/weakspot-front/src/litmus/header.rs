@@ -106,7 +106,8 @@ fn skip_to_initial_state(context: &mut Context<'_>, cursor: &mut Cursor<'_>) -> 
             Some(b'"') => {
                 if !skip_string(cursor) {
                     let open = Span::new(start, start + 1);
-                    context.report(Diagnostic::error("unclosed-string", "this `\"` is never closed", open));
+                    let help = "doc strings end with `\"`, and stand before the `{`";
+                    context.report(Diagnostic::error("unclosed-string", "this `\"` is never closed", open).help(help));
                     return false;
                 }
             }

@@ -114,9 +114,9 @@ fn parse_instruction<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> 
     if name.is_empty() {
         return Err(no_instruction(cursor, locked));
     }
-    let name_span = cursor.span_from(name_start);
     let Some(mnemonic) = mnemonic::lookup(name) else {
-        return Err(unknown_instruction(name, name_span));
+        let span = cursor.whole_word(name_start);
+        return Err(unknown_instruction(&context.text[span.range()], span));
     };
     let (operands, att) = parse_operands(context, cursor)?;
     let operands = if att { operands.reversed() } else { operands };
@@ -126,7 +126,11 @@ fn parse_instruction<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> 
 fn no_instruction(cursor: &Cursor<'_>, locked: bool) -> Mistake {
     let after = if locked { " after `LOCK`" } else { "" };
     let message = format!("expected an instruction{after}, found {}", end_of_cell(cursor));
-    Mistake::new(Diagnostic::error("expected-instruction", message, cursor.found_span()).label("no instruction here"))
+    Mistake::new(
+        Diagnostic::error("expected-instruction", message, cursor.found_span())
+            .label("no instruction here")
+            .help("a cell is empty or holds one x86 instruction, such as `MOV EAX,[x]`"),
+    )
 }
 
 /// What comes next; the end of the text is the end of the cell here.
@@ -303,7 +307,8 @@ fn unclosed_memory(cursor: &Cursor<'_>, start: usize, name: &str, close: &str) -
     }
     let message = format!("expected `{close}` after `{name}`, found {}", end_of_cell(cursor));
     let diagnostic = Diagnostic::error("unclosed-bracket", message, cursor.found_span());
-    Mistake::new(diagnostic.related(Span::new(start, start + 1), "the bracket that is open"))
+    let diagnostic = diagnostic.related(Span::new(start, start + 1), "the bracket that is open");
+    Mistake::new(diagnostic.help("a location is written `[x]`"))
 }
 
 /// The message about a word that stands where a register should.

@@ -6,7 +6,7 @@ use weakspot_model::ids::{Pc, Reg, Site};
 use weakspot_model::ir::{Instr, Register, Thread};
 use weakspot_model::source::{Diagnostic, SiteInfo, SourceFile, Span};
 
-use super::context::{Context, clip, closest};
+use super::context::{Context, clip, closest, too_large};
 use super::instruction::{Instruction, NamedRegister};
 use super::registers::MachineRegister;
 
@@ -174,7 +174,7 @@ impl<'a> ThreadBuilder<'a> {
         }
         if self.labels.len() == MOST_LABELS {
             let message = format!("thread P{} has more than {MOST_LABELS} labels", self.index);
-            context.report(Diagnostic::error("test-too-large", message, span));
+            context.report(too_large(message, span));
         }
         if self.labels.len() <= MOST_LABELS {
             self.labels.push((name, span, self.here()));
@@ -192,6 +192,7 @@ impl<'a> ThreadBuilder<'a> {
         for (pc, name, span) in std::mem::take(&mut self.jumps) {
             match self.labels.iter().find(|(known, ..)| *known == name) {
                 Some(&(_, _, destination)) => self.code[pc.index()].set_jump_target(destination),
+                None if context.is_full() => break,
                 None => context.report(self.unknown_label(name, span)),
             }
         }
