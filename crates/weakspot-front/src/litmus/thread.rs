@@ -161,23 +161,18 @@ impl<'a> ThreadBuilder<'a> {
     /// A label stands here.
     pub(super) fn define_label(&mut self, context: &mut Context<'a>, name: &'a str, span: Span) {
         if let Some(&(_, first, _)) = self.labels.iter().find(|(known, ..)| *known == name) {
+            let message = format!("thread P{} has two labels `{}`", self.index, clip(name));
             context.report(
-                Diagnostic::error(
-                    "duplicate-label",
-                    format!("thread P{} has two labels `{}`", self.index, clip(name)),
-                    span,
-                )
-                .label("defined again")
-                .related(first, "first defined here")
-                .help("rename one of them"),
+                Diagnostic::error("duplicate-label", message, span)
+                    .label("defined again")
+                    .related(first, "first defined here")
+                    .help("rename one of them"),
             );
-        }
-        if self.labels.len() == MOST_LABELS {
+        } else if self.labels.len() < MOST_LABELS {
+            self.labels.push((name, span, self.here()));
+        } else {
             let message = format!("thread P{} has more than {MOST_LABELS} labels", self.index);
             context.report(too_large(message, span));
-        }
-        if self.labels.len() <= MOST_LABELS {
-            self.labels.push((name, span, self.here()));
         }
     }
 
