@@ -73,11 +73,6 @@ pub(super) fn clip(word: &str) -> &str {
     }
 }
 
-/// The nearest of the candidates, for words that are short enough to be misspelt names.
-pub(super) fn closest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    if word.len() > LONGEST_SHOWN { None } else { crate::suggest::closest(word, candidates) }
-}
-
 /// A mistake on its way to where it is reported; boxed because it is rare and large.
 #[derive(Debug)]
 pub(super) struct Mistake(Box<Diagnostic>);

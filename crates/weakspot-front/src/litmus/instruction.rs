@@ -7,7 +7,9 @@
 use weakspot_model::ids::Loc;
 use weakspot_model::source::{Diagnostic, Span};
 
-use super::context::{Context, Mistake, clip, closest, number_diagnostic};
+use crate::suggest;
+
+use super::context::{Context, Mistake, clip, number_diagnostic};
 use super::cursor::{Cursor, NumberError};
 use super::mnemonic::{self, Mnemonic};
 use super::registers::{self, MachineRegister};
@@ -344,7 +346,7 @@ fn unclosed_memory(cursor: &Cursor<'_>, start: usize, name: &str, close: &str) -
 pub(super) fn unknown_register(name: &str, span: Span) -> Mistake {
     let name = clip(name);
     let diagnostic = Diagnostic::error("unknown-register", format!("unknown register `{name}`"), span);
-    Mistake::new(match closest(name, registers::suggestions()) {
+    Mistake::new(match suggest::closest(name, registers::suggestions()) {
         Some(known) => diagnostic.label("no such register").help(format!("did you mean `{known}`?")),
         None => diagnostic
             .label("no such register")

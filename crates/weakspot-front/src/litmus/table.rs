@@ -184,7 +184,7 @@ fn report_misspelt_condition(context: &mut Context<'_>, cursor: &Cursor<'_>, row
     if word.is_empty() || after.peek() != Some(b'(') || super::mnemonic::lookup(word).is_some() {
         return false;
     }
-    let Some(known) = super::context::closest(word, ["exists", "forall", "final"]) else { return false };
+    let Some(known) = crate::suggest::closest(word, ["exists", "forall", "final"]) else { return false };
     let message = format!("unknown keyword `{word}`");
     context.report(
         Diagnostic::error("unknown-keyword", message, at.found_span()).help(format!("did you mean `{known}`?")),

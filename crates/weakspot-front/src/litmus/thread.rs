@@ -6,7 +6,9 @@ use weakspot_model::ids::{Pc, Reg, Site};
 use weakspot_model::ir::{Instr, Register, Thread};
 use weakspot_model::source::{Diagnostic, SiteInfo, SourceFile, Span};
 
-use super::context::{Context, clip, closest, too_large};
+use crate::suggest;
+
+use super::context::{Context, clip, too_large};
 use super::instruction::{Instruction, NamedRegister};
 use super::registers::MachineRegister;
 
@@ -207,7 +209,7 @@ impl<'a> ThreadBuilder<'a> {
         let message = format!("thread P{} has no label `{}`", self.index, clip(name));
         let diagnostic = Diagnostic::error("unknown-label", message, span).label("jumps nowhere");
         let names: Vec<&str> = self.labels.iter().map(|&(name, ..)| name).collect();
-        match (closest(name, names.iter().copied()), names.is_empty()) {
+        match (suggest::closest(name, names.iter().copied()), names.is_empty()) {
             (Some(known), _) => diagnostic.help(format!("did you mean `{known}`?")),
             (None, true) => diagnostic.help(format!("put `{}:` in the cell where execution should go on", clip(name))),
             (None, false) => diagnostic.help(format!("the thread's labels are: {}", clip(&names.join(", ")))),
