@@ -107,7 +107,8 @@ impl<'a> Reader<'_, 'a> {
                     let end = self.cursor.next_char_span();
                     let diagnostic =
                         Diagnostic::error("unclosed-bracket", "the file ends inside `locations [...]`", end);
-                    return Err(Mistake::new(diagnostic.label("expected `]`").related(open, "the list starts here")));
+                    let diagnostic = diagnostic.label("expected `]`").related(open, "the list starts here");
+                    return Err(Mistake::new(diagnostic.help("for example `locations [x; 0:EAX;]`")));
                 }
                 Some(_) => {
                     let target = parse_target(self.cursor, true)?;
@@ -212,7 +213,13 @@ impl<'a> Reader<'_, 'a> {
                     return Ok(inner);
                 }
                 let expected = "`/\\`, `\\/` or `)`";
-                let mistake: Diagnostic = reader.expected("bad-condition", expected, "brackets must be closed").into();
+                let mistake: Diagnostic = reader
+                    .expected(
+                        "bad-condition",
+                        expected,
+                        "atoms are joined with `/\\` (and) or `\\/` (or), and brackets must be closed",
+                    )
+                    .into();
                 Err(Mistake::new(mistake.related(Span::new(start, start + 1), "the bracket that is open")))
             });
         }
@@ -232,7 +239,9 @@ impl<'a> Reader<'_, 'a> {
     ) -> Result<Condition, Mistake> {
         if self.depth == DEEPEST {
             let message = format!("the condition nests deeper than {DEEPEST} levels");
-            return Err(Mistake::new(Diagnostic::error("condition-too-deep", message, Span::new(start, start + 1))));
+            let span = Span::new(start, start + 1);
+            let help = "leave out brackets that are not needed";
+            return Err(Mistake::new(Diagnostic::error("condition-too-deep", message, span).help(help)));
         }
         self.depth += 1;
         let result = inner(self);
@@ -279,8 +288,13 @@ impl<'a> Reader<'_, 'a> {
                 let Some(builder) = self.threads.get_mut(thread) else {
                     return Err(unknown_thread(count, thread_span, self.context.text));
                 };
-                let Some(register) = builder.find(named.register) else {
-                    return Err(unused_register(builder, named.name, named.span));
+                // After a mistake in the code the register may be missing because of it: say nothing about it then.
+                let register = match builder.find(named.register) {
+                    Some(register) => register,
+                    None if self.context.diagnostics.is_empty() => {
+                        return Err(unused_register(builder, named.name, named.span));
+                    }
+                    None => builder.register(self.context, named),
                 };
                 builder.observe(register);
                 Observable::Register(ThreadId::new(thread), register)

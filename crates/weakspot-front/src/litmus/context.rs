@@ -38,6 +38,13 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Notes a mistake unless one of its kind is noted already.
+    fn report_once(&mut self, diagnostic: Diagnostic) {
+        if !self.diagnostics.iter().any(|known| known.code == diagnostic.code) {
+            self.report(diagnostic);
+        }
+    }
+
     /// Have so many mistakes been found that it is better to stop?
     pub(super) fn is_full(&self) -> bool {
         self.diagnostics.len() >= MOST_DIAGNOSTICS
@@ -49,7 +56,7 @@ impl<'a> Context<'a> {
         Loc::new(known.unwrap_or_else(|| {
             if self.locations.len() == MOST_LOCATIONS {
                 let message = format!("the test names more than {MOST_LOCATIONS} locations");
-                self.report(Diagnostic::error("test-too-large", message, span));
+                self.report_once(too_large(message, span));
                 return 0;
             }
             self.locations.push(Location { name: name.to_owned(), init: 0, range: None });
@@ -64,11 +71,6 @@ pub(super) fn clip(word: &str) -> &str {
         Some((end, _)) => &word[..end],
         None => word,
     }
-}
-
-/// The nearest of the candidates, for words that are short enough to be misspelt names.
-pub(super) fn closest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    if word.len() > LONGEST_SHOWN { None } else { crate::suggest::closest(word, candidates) }
 }
 
 /// A mistake on its way to where it is reported; boxed because it is rare and large.
@@ -88,6 +90,12 @@ impl From<Mistake> for Diagnostic {
     }
 }
 
+/// The message about a test that goes beyond a limit.
+pub(super) fn too_large(message: String, span: Span) -> Diagnostic {
+    Diagnostic::error("test-too-large", message, span)
+        .help("litmus tests are small; larger programs are better written in weakspot's own language")
+}
+
 /// The message about a number that cannot be read.
 pub(super) fn number_diagnostic(error: NumberError, text: &str, span: Span) -> Diagnostic {
     let shown = clip(&text[span.range()]);
@@ -95,6 +103,7 @@ pub(super) fn number_diagnostic(error: NumberError, text: &str, span: Span) -> D
         NumberError::Missing => {
             Diagnostic::error("expected-number", format!("expected a number, found `{shown}`"), span)
                 .label("not a number")
+                .help("constants are written `$1` or `1`")
         }
         NumberError::Malformed => Diagnostic::error("bad-number", format!("`{shown}` is not a number"), span)
             .label("not a number")

@@ -168,6 +168,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// From `start` over everything that looks like one word to a reader, letters outside ASCII included.
+    pub(super) fn whole_word(&self, start: usize) -> Span {
+        let rest = &self.text[start..];
+        let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        Span::new(start, start + length)
+    }
+
     /// The span of the next word, or of the next character.
     pub(super) fn found_span(&self) -> Span {
         let word = self.peek_word();

@@ -5,7 +5,9 @@
 
 use weakspot_model::source::{Diagnostic, Span};
 
-use super::context::{Context, clip, closest};
+use crate::suggest;
+
+use super::context::{Context, clip};
 use super::cursor::Cursor;
 use super::target::thread_digits;
 
@@ -74,7 +76,7 @@ fn wrong_architecture(cursor: &Cursor<'_>, architecture: &str, span: Span) -> Di
     }
     let message = format!("unknown architecture `{}`", clip(architecture));
     let diagnostic = Diagnostic::error("unknown-architecture", message, span).label("expected `X86`");
-    match closest(architecture, ["X86", "X86_64"].into_iter().chain(OTHER_ARCHITECTURES)) {
+    match suggest::closest(architecture, ["X86", "X86_64"].into_iter().chain(OTHER_ARCHITECTURES)) {
         Some(known) if is_x86(known) => diagnostic.help(format!("did you mean `{known}`?")),
         _ => diagnostic.help("a litmus test starts with its architecture and its name: `X86 SB`"),
     }
@@ -106,7 +108,8 @@ fn skip_to_initial_state(context: &mut Context<'_>, cursor: &mut Cursor<'_>) -> 
             Some(b'"') => {
                 if !skip_string(cursor) {
                     let open = Span::new(start, start + 1);
-                    context.report(Diagnostic::error("unclosed-string", "this `\"` is never closed", open));
+                    let help = "doc strings end with `\"`, and stand before the `{`";
+                    context.report(Diagnostic::error("unclosed-string", "this `\"` is never closed", open).help(help));
                     return false;
                 }
             }

@@ -5,7 +5,7 @@ use weakspot_model::source::{Diagnostic, Span};
 use super::context::{Context, Mistake, clip, number_diagnostic};
 use super::cursor::{Cursor, NumberError};
 use super::instruction::NamedRegister;
-use super::target::{Target, parse_target};
+use super::target::{Target, parse_target, thread_digits};
 
 /// A register that does not start at 0, or is named at least.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,11 @@ pub(super) fn parse_initial_state<'a>(context: &mut Context<'a>, cursor: &mut Cu
             }
             Some(b';') => cursor.pos += 1,
             None => {
-                context.report(unclosed(cursor, open));
+                context.report(unclosed(cursor, open, "the file ends inside the initial state"));
+                return None;
+            }
+            Some(_) if starts_threads(cursor) => {
+                context.report(unclosed(cursor, open, "the threads start inside the initial state"));
                 return None;
             }
             Some(_) => {
@@ -62,10 +66,17 @@ pub(super) fn parse_initial_state<'a>(context: &mut Context<'a>, cursor: &mut Cu
     }
 }
 
-fn unclosed(cursor: &Cursor<'_>, open: Span) -> Diagnostic {
-    let end = Span::new(cursor.pos, cursor.pos);
-    Diagnostic::error("unclosed-initial-state", "the file ends inside the initial state", end)
-        .label("expected `}`")
+/// Does the row `P0 | P1 ;` come next, so that the `}` before it was forgotten?
+fn starts_threads(cursor: &Cursor<'_>) -> bool {
+    let word = cursor.peek_word();
+    let mut after = Cursor::new(cursor.text, cursor.pos + word.len());
+    after.skip_blanks();
+    thread_digits(word).is_some() && matches!(after.peek(), Some(b'|' | b';'))
+}
+
+fn unclosed(cursor: &Cursor<'_>, open: Span, message: &str) -> Diagnostic {
+    Diagnostic::error("unclosed-initial-state", message, cursor.found_span())
+        .label("expected `}` first")
         .related(open, "the initial state starts here")
         .help("close the initial state with `}`")
 }
@@ -121,7 +132,8 @@ fn parse_value<'a>(context: &Context<'a>, cursor: &mut Cursor<'a>) -> Result<i64
         }
         Err(NumberError::Missing) => {
             let message = format!("expected a number after `=`, found {}", cursor.found());
-            Err(Mistake::new(Diagnostic::error("expected-number", message, cursor.found_span())))
+            let help = "write the value, or leave out the `=` to start at 0";
+            Err(Mistake::new(Diagnostic::error("expected-number", message, cursor.found_span()).help(help)))
         }
         Err(error) => Err(Mistake::new(number_diagnostic(error, context.text, cursor.span_from(start)))),
     }

@@ -1,12 +1,15 @@
 //! One cell of the code table: labels, `LOCK`, a mnemonic and its operands.
 //!
 //! Intel order (destination first) is the rule. An instruction with a `%register` or a `(location)` is in AT&T order,
-//! as in herd's `X86_64` tests; its operands are turned round here, and nothing after this module knows.
+//! as in herd's `X86_64` tests; its operands are turned round here, and nothing after this module knows. One
+//! instruction in both syntaxes at once is refused, since its order is anybody's guess.
 
 use weakspot_model::ids::Loc;
 use weakspot_model::source::{Diagnostic, Span};
 
-use super::context::{Context, Mistake, clip, closest, number_diagnostic};
+use crate::suggest;
+
+use super::context::{Context, Mistake, clip, number_diagnostic};
 use super::cursor::{Cursor, NumberError};
 use super::mnemonic::{self, Mnemonic};
 use super::registers::{self, MachineRegister};
@@ -114,19 +117,23 @@ fn parse_instruction<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> 
     if name.is_empty() {
         return Err(no_instruction(cursor, locked));
     }
-    let name_span = cursor.span_from(name_start);
     let Some(mnemonic) = mnemonic::lookup(name) else {
-        return Err(unknown_instruction(name, name_span));
+        let span = cursor.whole_word(name_start);
+        return Err(unknown_instruction(&context.text[span.range()], span));
     };
-    let (operands, att) = parse_operands(context, cursor)?;
-    let operands = if att { operands.reversed() } else { operands };
+    let (operands, syntax) = parse_operands(context, cursor)?;
+    let operands = if syntax == Syntax::Att { operands.reversed() } else { operands };
     Ok(Instruction { mnemonic, name, locked, operands, span: cursor.span_from(start) })
 }
 
 fn no_instruction(cursor: &Cursor<'_>, locked: bool) -> Mistake {
     let after = if locked { " after `LOCK`" } else { "" };
     let message = format!("expected an instruction{after}, found {}", end_of_cell(cursor));
-    Mistake::new(Diagnostic::error("expected-instruction", message, cursor.found_span()).label("no instruction here"))
+    Mistake::new(
+        Diagnostic::error("expected-instruction", message, cursor.found_span())
+            .label("no instruction here")
+            .help("a cell is empty or holds one x86 instruction, such as `MOV EAX,[x]`"),
+    )
 }
 
 /// What comes next; the end of the text is the end of the cell here.
@@ -159,31 +166,59 @@ impl Operands<'_> {
     }
 }
 
-/// Reads the operands up to the end of the cell, and says whether any of them is in AT&T syntax.
-fn parse_operands<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> Result<(Operands<'a>, bool), Mistake> {
+/// Which syntax an operand is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Syntax {
+    /// The same in both: constants and labels.
+    Either,
+    /// `EAX`, `[x]`.
+    Intel,
+    /// `%eax`, `(x)`.
+    Att,
+}
+
+/// Reads the operands up to the end of the cell.
+fn parse_operands<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> Result<(Operands<'a>, Syntax), Mistake> {
     let mut end = cursor.pos;
     cursor.skip_trivia();
     if cursor.at_end() {
         cursor.pos = end;
-        return Ok((Operands::None, false));
+        return Ok((Operands::None, Syntax::Either));
     }
-    let (first, mut att) = parse_operand(context, cursor)?;
+    let (first, mut syntax) = parse_operand(context, cursor)?;
     let mut operands = Operands::One(first);
     end = cursor.pos;
     cursor.skip_trivia();
     if cursor.eat(",") {
         cursor.skip_trivia();
-        let (second, second_att) = parse_operand(context, cursor)?;
+        let start = cursor.pos;
+        let (second, second_syntax) = parse_operand(context, cursor)?;
         operands = Operands::Two(first, second);
-        att |= second_att;
+        syntax = common_syntax(syntax, second_syntax).ok_or_else(|| mixed_syntax(cursor.span_from(start)))?;
         end = cursor.pos;
         cursor.skip_trivia();
     }
     if cursor.at_end() {
         cursor.pos = end;
-        return Ok((operands, att));
+        return Ok((operands, syntax));
     }
     Err(trailing_text(cursor, operands))
+}
+
+/// The syntax of two operands; `None` if they differ.
+fn common_syntax(first: Syntax, second: Syntax) -> Option<Syntax> {
+    match (first, second) {
+        (Syntax::Either, syntax) | (syntax, Syntax::Either) => Some(syntax),
+        _ => (first == second).then_some(first),
+    }
+}
+
+fn mixed_syntax(span: Span) -> Mistake {
+    let message = "the instruction mixes Intel and AT&T syntax";
+    let help = "write `MOV EAX,[x]` (destination first) or `movl (x),%eax` (destination last)";
+    Mistake::new(
+        Diagnostic::error("mixed-syntax", message, span).label("not the syntax of the first operand").help(help),
+    )
 }
 
 fn trailing_text(cursor: &Cursor<'_>, operands: Operands<'_>) -> Mistake {
@@ -197,22 +232,22 @@ fn trailing_text(cursor: &Cursor<'_>, operands: Operands<'_>) -> Mistake {
     })
 }
 
-/// One operand, and whether it is written in AT&T syntax.
-fn parse_operand<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> Result<(Operand<'a>, bool), Mistake> {
+/// One operand, and the syntax it is written in.
+fn parse_operand<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> Result<(Operand<'a>, Syntax), Mistake> {
     let start = cursor.pos;
     match cursor.peek() {
-        Some(b'[') => Ok((Operand::Memory(parse_memory(context, cursor, "]")?), false)),
-        Some(b'(') => Ok((Operand::Memory(parse_memory(context, cursor, ")")?), true)),
+        Some(b'[') => Ok((Operand::Memory(parse_memory(context, cursor, "]")?), Syntax::Intel)),
+        Some(b'(') => Ok((Operand::Memory(parse_memory(context, cursor, ")")?), Syntax::Att)),
         Some(b'%') => {
             cursor.pos += 1;
             let name = cursor.word();
             let span = cursor.span_from(start);
             match registers::lookup(name) {
-                Some(register) => Ok((Operand::Register(NamedRegister { name, register, span }), true)),
+                Some(register) => Ok((Operand::Register(NamedRegister { name, register, span }), Syntax::Att)),
                 None => Err(unknown_register(name, span)),
             }
         }
-        Some(b'$' | b'-' | b'+' | b'0'..=b'9') => Ok((parse_immediate(context, cursor)?, false)),
+        Some(b'$' | b'-' | b'+' | b'0'..=b'9') => Ok((parse_immediate(context, cursor)?, Syntax::Either)),
         Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => parse_name(context, cursor),
         _ => {
             let message = format!("expected an operand, found {}", end_of_cell(cursor));
@@ -226,12 +261,12 @@ fn parse_operand<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> Resu
 }
 
 /// A register, a jump target, or `DWORD PTR [x]`.
-fn parse_name<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> Result<(Operand<'a>, bool), Mistake> {
+fn parse_name<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> Result<(Operand<'a>, Syntax), Mistake> {
     let start = cursor.pos;
     let name = cursor.word();
     let span = cursor.span_from(start);
     if let Some(register) = registers::lookup(name) {
-        return Ok((Operand::Register(NamedRegister { name, register, span }), false));
+        return Ok((Operand::Register(NamedRegister { name, register, span }), Syntax::Intel));
     }
     let sizes = ["byte", "word", "dword", "qword"];
     if sizes.iter().any(|size| name.eq_ignore_ascii_case(size)) {
@@ -241,10 +276,10 @@ fn parse_name<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> Result<
             cursor.skip_trivia();
         }
         if cursor.peek() == Some(b'[') {
-            return Ok((Operand::Memory(parse_memory(context, cursor, "]")?), false));
+            return Ok((Operand::Memory(parse_memory(context, cursor, "]")?), Syntax::Intel));
         }
     }
-    Ok((Operand::Name(name, span), false))
+    Ok((Operand::Name(name, span), Syntax::Either))
 }
 
 /// `$1`, `1`, `$-1`, `0x10`.
@@ -303,14 +338,15 @@ fn unclosed_memory(cursor: &Cursor<'_>, start: usize, name: &str, close: &str) -
     }
     let message = format!("expected `{close}` after `{name}`, found {}", end_of_cell(cursor));
     let diagnostic = Diagnostic::error("unclosed-bracket", message, cursor.found_span());
-    Mistake::new(diagnostic.related(Span::new(start, start + 1), "the bracket that is open"))
+    let diagnostic = diagnostic.related(Span::new(start, start + 1), "the bracket that is open");
+    Mistake::new(diagnostic.help("a location is written `[x]`"))
 }
 
 /// The message about a word that stands where a register should.
 pub(super) fn unknown_register(name: &str, span: Span) -> Mistake {
     let name = clip(name);
     let diagnostic = Diagnostic::error("unknown-register", format!("unknown register `{name}`"), span);
-    Mistake::new(match closest(name, registers::suggestions()) {
+    Mistake::new(match suggest::closest(name, registers::suggestions()) {
         Some(known) => diagnostic.label("no such register").help(format!("did you mean `{known}`?")),
         None => diagnostic
             .label("no such register")

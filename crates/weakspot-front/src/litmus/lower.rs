@@ -47,6 +47,9 @@ pub(super) fn lower_thread<'a>(thread: &mut ThreadBuilder<'a>, context: &mut Con
     let mut lowering = Lowering { thread, context, flags };
     let mut label = None;
     for statement in &statements {
+        if lowering.context.is_full() {
+            return;
+        }
         match statement {
             Statement::Label(name, span) => {
                 lowering.thread.define_label(lowering.context, name, *span);

@@ -2,7 +2,7 @@
 
 use weakspot_model::ir::{BinaryOp, FenceKind};
 
-use super::context;
+use crate::suggest;
 
 /// What an instruction does, apart from its operands and its `LOCK` prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,5 +224,5 @@ pub(super) fn closest(name: &str) -> Option<&'static str> {
         "NEG", "NOT", "XADD", "CMPXCHG", "CMP", "TEST", "JMP", "JE", "JNE", "JZ", "JNZ", "JG", "JGE", "JL", "JLE",
         "JA", "JAE", "JB", "JBE", "SETE", "SETNE", "CMOVE", "CMOVNE",
     ];
-    context::closest(name, NAMES)
+    suggest::closest(name, NAMES)
 }

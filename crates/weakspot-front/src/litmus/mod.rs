@@ -61,9 +61,10 @@ pub fn parse(source: &Arc<SourceFile>) -> Result<LitmusTest, Vec<Diagnostic>> {
     let mut context = Context::new(&source.text);
     if source.text.len() > LONGEST_TEXT {
         let message = format!("the file is longer than {} MiB", LONGEST_TEXT >> 20);
-        return Err(vec![Diagnostic::error("test-too-large", message, Span::new(0, 0))]);
+        return Err(vec![context::too_large(message, Span::new(0, 0))]);
     }
-    let mut cursor = Cursor::new(&source.text, 0);
+    let byte_order_mark = if source.text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut cursor = Cursor::new(&source.text, byte_order_mark);
     let test = read(source, &mut context, &mut cursor);
     if let Some(start) = cursor.unclosed_comment {
         let open = Span::new(start, start + 2);

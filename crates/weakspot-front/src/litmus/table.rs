@@ -5,7 +5,7 @@
 
 use weakspot_model::source::{Diagnostic, Span};
 
-use super::context::{Context, clip};
+use super::context::{Context, clip, too_large};
 use super::cursor::Cursor;
 use super::instruction::parse_cell;
 use super::target::thread_digits;
@@ -13,6 +13,9 @@ use super::thread::{Statement, ThreadBuilder};
 
 /// Threads in one test; real ones have two to six.
 const MOST_THREADS: usize = 64;
+
+/// What is said if the head row is missing.
+const HEAD_HELP: &str = "after the initial state comes a row with the names of the threads: `P0 | P1 ;`";
 
 /// The span of each cell of the row in hand.
 type Row = Vec<Span>;
@@ -31,8 +34,7 @@ pub(super) fn parse_head<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>)
     cursor.skip_trivia();
     if cursor.at_end() || starts_condition(cursor) {
         let message = format!("expected the threads, found {}", cursor.found());
-        let help = "after the initial state comes a row with the names of the threads: `P0 | P1 ;`";
-        context.report(Diagnostic::error("missing-threads", message, cursor.found_span()).help(help));
+        context.report(Diagnostic::error("missing-threads", message, cursor.found_span()).help(HEAD_HELP));
         return None;
     }
     let mut row = Row::new();
@@ -40,22 +42,26 @@ pub(super) fn parse_head<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>)
     report_row_end(context, end);
     if row.len() > MOST_THREADS {
         let message = format!("the test has {} threads; at most {MOST_THREADS} are possible", row.len());
-        context.report(Diagnostic::error("test-too-large", message, row[MOST_THREADS]));
+        context.report(too_large(message, row[MOST_THREADS]));
         return None;
     }
-    let mut all_named = true;
-    for (index, &span) in row.iter().enumerate() {
-        all_named &= check_name(context, index, span);
+    if !row.iter().any(|span| thread_digits(&context.text[span.range()]).is_some()) {
+        let found = clip(&context.text[row[0].range()]);
+        let message = format!("expected the names of the threads, found `{found}`");
+        context.report(Diagnostic::error("missing-threads", message, row[0]).label("expected `P0`").help(HEAD_HELP));
+        return None;
     }
-    let is_head = all_named || row.iter().any(|span| thread_digits(&context.text[span.range()]).is_some());
-    is_head.then(|| row.iter().enumerate().map(|(index, &span)| ThreadBuilder::new(index, span)).collect())
+    for (index, &span) in row.iter().enumerate() {
+        check_name(context, index, span);
+    }
+    Some(row.iter().enumerate().map(|(index, &span)| ThreadBuilder::new(index, span)).collect())
 }
 
 /// The thread of column `index` must be called `P<index>`.
-fn check_name(context: &mut Context<'_>, index: usize, span: Span) -> bool {
+fn check_name(context: &mut Context<'_>, index: usize, span: Span) {
     let name = &context.text[span.range()];
     if thread_digits(name).is_some_and(|digits| digits.parse() == Ok(index)) {
-        return true;
+        return;
     }
     let message = match thread_digits(name) {
         Some(_) => format!("thread {index} is called `{}`", clip(name)),
@@ -64,7 +70,6 @@ fn check_name(context: &mut Context<'_>, index: usize, span: Span) -> bool {
     };
     let diagnostic = Diagnostic::error("bad-thread-name", message, span).label(format!("expected `P{index}`"));
     context.report(diagnostic.help("threads are called P0, P1, P2, ... from left to right"));
-    false
 }
 
 /// Reads rows of code up to the condition or the end of the file.
@@ -179,7 +184,7 @@ fn report_misspelt_condition(context: &mut Context<'_>, cursor: &Cursor<'_>, row
     if word.is_empty() || after.peek() != Some(b'(') || super::mnemonic::lookup(word).is_some() {
         return false;
     }
-    let Some(known) = super::context::closest(word, ["exists", "forall", "final"]) else { return false };
+    let Some(known) = crate::suggest::closest(word, ["exists", "forall", "final"]) else { return false };
     let message = format!("unknown keyword `{word}`");
     context.report(
         Diagnostic::error("unknown-keyword", message, at.found_span()).help(format!("did you mean `{known}`?")),

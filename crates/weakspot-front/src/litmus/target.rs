@@ -61,7 +61,8 @@ fn bracketed<'a>(cursor: &mut Cursor<'a>) -> Result<Target<'a>, Mistake> {
         let message = format!("expected `]` after `{}`, found {}", clip(name), cursor.found());
         let open = Span::new(open.start as usize, open.start as usize + 1);
         let diagnostic = Diagnostic::error("unclosed-bracket", message, cursor.found_span());
-        return Err(Mistake::new(diagnostic.related(open, "the bracket that is open")));
+        let diagnostic = diagnostic.related(open, "the bracket that is open");
+        return Err(Mistake::new(diagnostic.help("a location is written `x` or `[x]`")));
     }
     Ok(Target::Memory(name, span))
 }
@@ -127,7 +128,8 @@ fn register<'a>(cursor: &mut Cursor<'a>, digits: &str, thread_span: Span) -> Res
     let span = cursor.span_from(start);
     if name.is_empty() {
         let message = format!("expected a register, found {}", cursor.found());
-        return Err(Mistake::new(Diagnostic::error("expected-register", message, cursor.found_span())));
+        let help = "a register of the first thread is written `0:EAX`";
+        return Err(Mistake::new(Diagnostic::error("expected-register", message, cursor.found_span()).help(help)));
     }
     let register = registers::lookup(name).ok_or_else(|| unknown_register(name, span))?;
     // A number too long for a thread is a thread that does not exist; the caller says so.

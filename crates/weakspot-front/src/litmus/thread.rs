@@ -6,7 +6,9 @@ use weakspot_model::ids::{Pc, Reg, Site};
 use weakspot_model::ir::{Instr, Register, Thread};
 use weakspot_model::source::{Diagnostic, SiteInfo, SourceFile, Span};
 
-use super::context::{Context, clip, closest};
+use crate::suggest;
+
+use super::context::{Context, clip, too_large};
 use super::instruction::{Instruction, NamedRegister};
 use super::registers::MachineRegister;
 
@@ -161,23 +163,18 @@ impl<'a> ThreadBuilder<'a> {
     /// A label stands here.
     pub(super) fn define_label(&mut self, context: &mut Context<'a>, name: &'a str, span: Span) {
         if let Some(&(_, first, _)) = self.labels.iter().find(|(known, ..)| *known == name) {
+            let message = format!("thread P{} has two labels `{}`", self.index, clip(name));
             context.report(
-                Diagnostic::error(
-                    "duplicate-label",
-                    format!("thread P{} has two labels `{}`", self.index, clip(name)),
-                    span,
-                )
-                .label("defined again")
-                .related(first, "first defined here")
-                .help("rename one of them"),
+                Diagnostic::error("duplicate-label", message, span)
+                    .label("defined again")
+                    .related(first, "first defined here")
+                    .help("rename one of them"),
             );
-        }
-        if self.labels.len() == MOST_LABELS {
-            let message = format!("thread P{} has more than {MOST_LABELS} labels", self.index);
-            context.report(Diagnostic::error("test-too-large", message, span));
-        }
-        if self.labels.len() <= MOST_LABELS {
+        } else if self.labels.len() < MOST_LABELS {
             self.labels.push((name, span, self.here()));
+        } else {
+            let message = format!("thread P{} has more than {MOST_LABELS} labels", self.index);
+            context.report(too_large(message, span));
         }
     }
 
@@ -192,6 +189,7 @@ impl<'a> ThreadBuilder<'a> {
         for (pc, name, span) in std::mem::take(&mut self.jumps) {
             match self.labels.iter().find(|(known, ..)| *known == name) {
                 Some(&(_, _, destination)) => self.code[pc.index()].set_jump_target(destination),
+                None if context.is_full() => break,
                 None => context.report(self.unknown_label(name, span)),
             }
         }
@@ -211,7 +209,7 @@ impl<'a> ThreadBuilder<'a> {
         let message = format!("thread P{} has no label `{}`", self.index, clip(name));
         let diagnostic = Diagnostic::error("unknown-label", message, span).label("jumps nowhere");
         let names: Vec<&str> = self.labels.iter().map(|&(name, ..)| name).collect();
-        match (closest(name, names.iter().copied()), names.is_empty()) {
+        match (suggest::closest(name, names.iter().copied()), names.is_empty()) {
             (Some(known), _) => diagnostic.help(format!("did you mean `{known}`?")),
             (None, true) => diagnostic.help(format!("put `{}:` in the cell where execution should go on", clip(name))),
             (None, false) => diagnostic.help(format!("the thread's labels are: {}", clip(&names.join(", ")))),

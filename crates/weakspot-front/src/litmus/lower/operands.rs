@@ -98,7 +98,7 @@ pub(super) fn unsupported_lock(instruction: &Instruction<'_>) -> Mistake {
 
 pub(super) fn no_negative(instruction: &Instruction<'_>) -> Mistake {
     let message = "the constant has no negative in 64 bits";
-    Mistake::new(Diagnostic::error("number-too-large", message, instruction.span))
+    Mistake::new(Diagnostic::error("number-too-large", message, instruction.span).help("use a smaller constant"))
 }
 
 pub(super) fn flags_not_set(instruction: &Instruction<'_>) -> Mistake {
