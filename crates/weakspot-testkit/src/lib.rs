@@ -8,10 +8,12 @@
 //! | [`shrink`] | makes a failing sketch as small as it gets |
 //! | [`oracle`] | brute force over the reference machine: states, problems, final states, traces |
 //! | [`candidates`] | every combination of reads-from and coherence order of a straight-line program |
+//! | [`cycles`] | litmus tests from critical cycles |
 //!
 //! Nothing here is fast, and nothing here is used outside tests and benches.
 
 pub mod candidates;
+pub mod cycles;
 pub mod generate;
 mod lower;
 pub mod oracle;

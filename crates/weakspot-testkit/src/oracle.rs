@@ -3,9 +3,9 @@
 //! [`reach`] visits every reachable state; [`traces`] visits every reachable pair of state and trace so far, and so
 //! gives every trace of a complete execution. Both give up (and say so) past a number of visits.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::Hash;
+use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashSet;
 use weakspot_model::machine::{Action, Machine, Outcome, Rest, State};
 use weakspot_model::problem::ProblemKind;
 use weakspot_model::trace::{Trace, TraceBuilder};
@@ -45,7 +45,7 @@ impl Default for Bounds {
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
     /// Every state, the initial one included. A state reached together with a problem is not among them.
-    pub states: HashSet<State>,
+    pub states: FxHashSet<State>,
     /// How many enabled actions all those states have together.
     pub transitions: usize,
     /// Every kind of problem that can happen.
@@ -83,7 +83,8 @@ pub fn reach(machine: &Machine<'_>, bounds: Bounds) -> Option<Reach> {
             match machine.apply(&mut next, action).1 {
                 Outcome::Continues if overfull(&next, bounds) => reach.buffer_was_full = true,
                 Outcome::Continues => {
-                    if reach.states.insert(next.clone()) {
+                    if !reach.states.contains(&next) {
+                        reach.states.insert(next.clone());
                         waiting.push(next);
                     }
                 }
@@ -138,7 +139,7 @@ pub fn traces(machine: &Machine<'_>, bounds: Bounds) -> Option<BTreeMap<Trace, B
             return Some(found);
         }
     }
-    let mut seen = Seen::default();
+    let mut seen = FxHashSet::default();
     let mut waiting = vec![(start, builder)];
     while let Some((state, builder)) = waiting.pop() {
         let actions = machine.enabled(&state);
@@ -158,7 +159,8 @@ pub fn traces(machine: &Machine<'_>, bounds: Bounds) -> Option<BTreeMap<Trace, B
             let (next, outcome) = advance(machine, &state, &builder, action);
             match outcome {
                 Outcome::Continues => {
-                    if seen.insert(&next) {
+                    if !seen.contains(&next) {
+                        seen.insert(next.clone());
                         waiting.push(next);
                     }
                 }
@@ -168,7 +170,7 @@ pub fn traces(machine: &Machine<'_>, bounds: Bounds) -> Option<BTreeMap<Trace, B
                 }
             }
         }
-        if seen.0.len() > bounds.visits {
+        if seen.len() > bounds.visits {
             return None;
         }
     }
@@ -189,22 +191,4 @@ fn advance(
         builder.record(machine.program, thread, pc, effect);
     }
     ((state, builder), outcome)
-}
-
-/// What was visited already.
-struct Seen<T>(HashSet<T>);
-
-impl<T> Default for Seen<T> {
-    fn default() -> Self {
-        Self(HashSet::new())
-    }
-}
-
-impl<T: Hash + Eq + Clone> Seen<T> {
-    fn insert(&mut self, item: &T) -> bool {
-        if self.0.contains(item) {
-            return false;
-        }
-        self.0.insert(item.clone())
-    }
 }
