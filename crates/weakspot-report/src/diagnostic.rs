@@ -191,7 +191,7 @@ mod tests {
         let mut text = "x = 1; ".repeat(150_000);
         text.push_str("here");
         text.push_str(&" y = 2;".repeat(50_000));
-        let at = text.find("here").unwrap();
+        let at = text.find("here").expect("the word is there");
         let file = SourceFile::new("long.weak", text);
         let diagnostic = Diagnostic::error("syntax", "unexpected word", Span::new(at, at + 4)).label("this");
         let output = plain(&file, &diagnostic);

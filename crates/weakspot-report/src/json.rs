@@ -4,7 +4,7 @@
 //! promised to scripts is written down in one place. `docs/json.md` shows an example of each object.
 
 use serde::Serialize;
-use weakspot_model::buffer::{Entry, MemoryModel};
+use weakspot_model::buffer::Entry;
 use weakspot_model::ids::{Loc, Site, ThreadId};
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Effect;
@@ -264,7 +264,18 @@ impl<'a> Litmus<'a> {
     }
 }
 
-/// What `check` promises, for an answer that explored nothing.
+/// Two accesses of one thread that a store buffer turns round.
+#[derive(Debug, Clone, Serialize)]
+pub struct Violation<'a> {
+    /// The store that is late.
+    pub store: Place<'a>,
+    /// The access that overtakes it.
+    pub access: Place<'a>,
+    /// The happens-before cycle through both.
+    pub cycle: Vec<Place<'a>>,
+}
+
+/// The answer of `check`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Check<'a> {
     /// `verdict` is `safe`, `unsafe`, `error` or `bounded`.
@@ -276,24 +287,47 @@ pub struct Check<'a> {
     pub executions: u64,
     /// How many of them tripped the monitor.
     pub borderline: u64,
-    /// Pairs of accesses that break store-buffer safety.
-    pub violations: Vec<Place<'a>>,
-    /// Why there is no answer.
-    pub reason: &'a str,
+    /// What breaks store-buffer safety, one for each pair of accesses.
+    pub violations: Vec<Violation<'a>>,
+    /// `harmful`, `benign` or `unknown`; only when `unsafe`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub impact: Option<&'static str>,
+    /// The SC execution of the first problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Vec<Event<'a>>>,
+    /// The relaxed execution of the first problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Vec<Event<'a>>>,
+    /// What went wrong; only when `error`, or `unsafe` and harmful.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure<'a>>,
+    /// Why there is no better answer; only when `bounded`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
 }
 
-/// What `fence` promises, for an answer that looked for none.
+/// A fence to be inserted.
+#[derive(Debug, Clone, Serialize)]
+pub struct InsertedFence<'a> {
+    /// The statement it follows.
+    pub after: Place<'a>,
+    /// `full`, `store_store` or `store_load`.
+    pub kind: &'static str,
+}
+
+/// The answer of `fence`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Fence<'a> {
     /// `verdict` is `none-needed`, `fenced`, `impossible` or `inconclusive`.
     #[serde(flatten)]
     pub head: Head<'a>,
     /// Where fences go.
-    pub fences: Vec<Place<'a>>,
+    pub fences: Vec<InsertedFence<'a>>,
     /// Is no placement with fewer fences enough?
     pub minimal: bool,
-    /// Why there is no answer.
-    pub reason: &'a str,
+    /// Why there is no answer; only when `inconclusive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
 }
 
 /// An answer that is only a reason why there is none.
@@ -327,11 +361,6 @@ pub struct DumpIr<'a> {
     pub head: Head<'a>,
     /// The intermediate representation.
     pub ir: &'a str,
-}
-
-/// The `model` field.
-pub fn model_name(model: MemoryModel) -> Option<&'static str> {
-    Some(model.name())
 }
 
 /// One value as text, with a line break at its end.
