@@ -20,7 +20,6 @@ const LONGEST: u64 = 512 << 20;
 
 /// Why an input cannot be read as text.
 #[derive(Debug, Error)]
-#[expect(missing_docs, reason = "the message says what each one is")]
 pub enum InputError {
     #[error("cannot read `{name}`: there is no such file")]
     Missing { name: String },
@@ -53,7 +52,9 @@ impl InputError {
             Self::Binary { .. } => Some("weakspot reads the text of .weak programs and .litmus tests"),
             Self::NotUtf8 { .. } => Some("save the file with the encoding UTF-8"),
             Self::TooLong { .. } => None,
-            Self::NoTests { .. } => Some("directories are searched, with all below them, for names that end in .litmus"),
+            Self::NoTests { .. } => {
+                Some("directories are searched, with all below them, for names that end in .litmus")
+            }
             Self::NotWeak { .. } => Some("`weakspot fmt` takes .weak programs"),
         }
     }

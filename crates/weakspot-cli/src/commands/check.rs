@@ -16,7 +16,8 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<Exit, Failure> {
         return dump_ir("check", &program, output);
     }
     let model = MemoryModel::from(args.model);
-    let instead = format!("`weakspot verify {} --model {}` checks the specification", args.file.display(), model.name());
+    let instead =
+        format!("`weakspot verify {} --model {}` checks the specification", args.file.display(), model.name());
     let reason = not_there_yet("check", &instead, output);
     if output.json {
         let (file, seconds) = (&program.source.name, output.seconds());

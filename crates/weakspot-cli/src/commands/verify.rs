@@ -154,19 +154,18 @@ impl<'a> Answer<'a> {
             return output.object(&self.object());
         }
         let mut text = self.headline(output);
-        if output.verbose {
-            text.push_str(&self.figures());
+        if output.quiet {
+            return output.result(&text);
         }
-        if !output.quiet
-            && let Some(replay) = &self.replay
-        {
+        text.push_str(&self.figures(output.verbose));
+        if let Some(replay) = &self.replay {
             text.push('\n');
             text.push_str(&Execution { program: self.program, replay }.render(&output.out));
         }
         output.result(&text)
     }
 
-    /// One line with the verdict; without an answer, a second one with what to do.
+    /// One line with the verdict.
     fn headline(&self, output: &Output) -> String {
         let role = match self.exit() {
             Exit::Good => Role::Success,
@@ -175,35 +174,29 @@ impl<'a> Answer<'a> {
         };
         let verdict = output.out.paint(role, self.verdict());
         let mut text = format!("{verdict}: {} under {}", self.program.source.name, self.model.name());
-        match &self.report.verdict {
-            Verdict::Verified => {}
-            Verdict::Violated(witness) => {
-                let _ = write!(text, ": {}", witness.problem.message);
-            }
-            Verdict::Inconclusive(limit) => {
-                let _ = write!(text, ": {}", reached(*limit));
-            }
-        }
-        let (states, seconds) = (self.report.states, self.seconds);
-        let plural = if states == 1 { "" } else { "s" };
-        let _ = writeln!(text, " ({} engine, {states} state{plural}, {seconds:.2} s)", self.engine.name());
-        if let Verdict::Inconclusive(limit) = self.report.verdict
-            && !output.quiet
-        {
-            let _ = writeln!(text, "  nothing was found so far, but not everything was looked at; {}", advice(limit));
-        }
+        let _ = match &self.report.verdict {
+            Verdict::Verified => writeln!(text),
+            Verdict::Violated(witness) => writeln!(text, ": {}", witness.problem.message),
+            Verdict::Inconclusive(limit) => writeln!(text, ": {}", reached(*limit)),
+        };
         text
     }
 
-    fn figures(&self) -> String {
+    /// What it took, and without an answer what to do.
+    fn figures(&self, verbose: bool) -> String {
         let ExplicitReport { states, transitions, max_buffer, stored_bytes, .. } = self.report;
-        let rate = states as f64 / self.seconds.max(1e-6);
-        format!(
-            "  {transitions} transitions, {rate:.0} states/s, {:.1} MiB of tables, at most {max_buffer} stores in a \
-             buffer (bound {})\n",
-            stored_bytes as f64 / f64::from(1 << 20),
-            self.buffer
-        )
+        let plural = if states == 1 { "" } else { "s" };
+        let (engine, seconds) = (self.engine.name(), self.seconds);
+        let mut text = format!("  {engine} engine, {states} state{plural}, {seconds:.2} s\n");
+        if verbose {
+            let (rate, mib) = (states as f64 / seconds.max(1e-6), stored_bytes as f64 / f64::from(1 << 20));
+            let _ = writeln!(text, "  {transitions} transitions, {rate:.0} states/s, {mib:.1} MiB of tables");
+            let _ = writeln!(text, "  at most {max_buffer} stores in a buffer (bound {})", self.buffer);
+        }
+        if let Verdict::Inconclusive(limit) = self.report.verdict {
+            let _ = writeln!(text, "  no violation so far, but not everything was looked at: {}", advice(limit));
+        }
+        text
     }
 
     fn object(&self) -> json::Verify<'_> {

@@ -86,10 +86,10 @@ impl<'a> Late<'a> {
         let store = place(execution, self.delay.store);
         let mut parts = Vec::new();
         if !self.loads.is_empty() {
-            parts.push(format!("{name} read {}", places(execution, &self.loads)));
+            parts.push(format!("{name} read {}", accesses(execution, &self.loads)));
         }
         if !self.stores.is_empty() {
-            parts.push(format!("its younger {} became visible", places(execution, &self.stores)));
+            parts.push(format!("its younger {} became visible", accesses(execution, &self.stores)));
         }
         let mut sentence = format!("{store} of {name} stayed in its buffer while {}", parts.join(", and while "));
         if !self.missed.is_empty() {
@@ -124,11 +124,18 @@ fn place(execution: &Execution<'_>, step: usize) -> String {
     format!("`{}` (line {})", execution.source_text(site), execution.site(site).position.line)
 }
 
-/// Several of them, each place once.
-fn places(execution: &Execution<'_>, steps: &[usize]) -> String {
+/// `` x=0 (`r = x`, line 5) `` for several loads or stores, the same words only once.
+fn accesses(execution: &Execution<'_>, steps: &[usize]) -> String {
     let mut texts: Vec<String> = Vec::new();
     for &step in steps {
-        let text = place(execution, step);
+        let Step { site, effect, .. } = execution.replay.steps[step];
+        let (loc, value) = match effect {
+            Some(Effect::Load { loc, value, .. } | Effect::Store { loc, value, .. }) => (loc, value),
+            Some(Effect::Rmw { loc, read, .. }) => (loc, read),
+            _ => continue,
+        };
+        let (name, source) = (execution.location_name(loc), execution.source_text(site));
+        let text = format!("{name}={value} (`{source}`, line {})", execution.site(site).position.line);
         if !texts.contains(&text) {
             texts.push(text);
         }
