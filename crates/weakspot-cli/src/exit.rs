@@ -45,6 +45,13 @@ pub enum Failure {
         /// Why not.
         error: std::io::Error,
     },
+    /// The input is fine, but too large for the engine.
+    TooLarge {
+        /// The input.
+        file: String,
+        /// What is too large, without a full stop.
+        message: String,
+    },
     /// A defect of weakspot.
     Internal(String),
     /// Several inputs failed.
@@ -64,9 +71,13 @@ impl Failure {
         self.exit()
     }
 
-    fn exit(&self) -> Exit {
+    /// The exit status.
+    pub fn exit(&self) -> Exit {
         match self {
-            Self::Internal(_) => Exit::NoAnswer,
+            Self::Internal(_) | Self::TooLarge { .. } => Exit::NoAnswer,
+            Self::Several(failures) if failures.iter().all(|failure| failure.exit() == Exit::NoAnswer) => {
+                Exit::NoAnswer
+            }
             _ => Exit::BadInput,
         }
     }
@@ -78,6 +89,7 @@ impl Failure {
             Self::Source(file, diagnostics) => diagnostic::render_all(file, diagnostics, style),
             Self::Usage { message, help } => sentence(output, message, Some(help)),
             Self::Output { what, error } => sentence(output, &format!("cannot write {what}: {error}"), None),
+            Self::TooLarge { file, message } => sentence(output, &format!("no answer for `{file}`: {message}"), None),
             Self::Internal(message) => sentence(
                 output,
                 &format!("internal error: {message}"),
@@ -86,7 +98,7 @@ impl Failure {
             Self::Several(failures) => {
                 let mut text = failures.iter().map(|failure| failure.text(output)).collect::<Vec<_>>().join("\n");
                 if failures.len() > 1 {
-                    let _ = writeln!(text, "\n{} inputs were refused", failures.len());
+                    let _ = writeln!(text, "\n{} inputs have no result", failures.len());
                 }
                 text
             }

@@ -17,7 +17,7 @@
 //!
 //! `Positive` and `Negative` count executions (pairs of reads-from and coherence) that satisfy the condition's formula
 //! and that do not; for `~exists` the `Witnesses` line counts the other way round, as herd's does, while `Observation`
-//! always speaks of the formula. The last line is ours: readers of such logs skip a line of the form
+//! always speaks of the formula. `Loop Ok` means that loops were cut off and more states may be possible. The last line is ours: readers of such logs skip a line of the form
 //! `Word NAME anything` behind the condition, so it is safe there.
 
 use std::fmt::Write as _;
@@ -36,6 +36,8 @@ pub struct LitmusResult<'a> {
     pub states: &'a [(Vec<i64>, u64)],
     /// Is the test store-buffer safe under the model?
     pub robust: bool,
+    /// Were loops cut off, so that there may be more states?
+    pub unrolled: bool,
     /// How long it took.
     pub seconds: f64,
 }
@@ -115,7 +117,8 @@ impl LitmusResult<'_> {
         for line in self.state_lines() {
             writeln!(text, "{line}")?;
         }
-        writeln!(text, "{}", counts.condition(self.test.quantifier))?;
+        let cut_off = if self.unrolled { "Loop " } else { "" };
+        writeln!(text, "{cut_off}{}", counts.condition(self.test.quantifier))?;
         writeln!(text, "Witnesses")?;
         writeln!(text, "Positive: {} Negative: {}", witnesses.0, witnesses.1)?;
         writeln!(text, "Condition {}", self.test.condition_text)?;
@@ -178,7 +181,8 @@ mod tests {
 
     fn log(quantifier: Quantifier, states: &[(Vec<i64>, u64)]) -> String {
         let test = test(quantifier, Condition::Equals(Observable::Register(ThreadId(1), Reg(0)), 1));
-        LitmusResult { test: &test, model: MemoryModel::Tso, states, robust: false, seconds: 0.0 }.log()
+        LitmusResult { test: &test, model: MemoryModel::Tso, states, robust: false, unrolled: false, seconds: 0.0 }
+            .log()
     }
 
     #[test]

@@ -239,6 +239,8 @@ pub struct Litmus<'a> {
     pub observation: &'static str,
     /// Store-buffer safe under the model.
     pub robust: bool,
+    /// Are these all final states? `false` if loops were cut off.
+    pub exhaustive: bool,
     /// Executions that satisfy the condition's formula.
     pub positive: u64,
     /// Executions that do not.
@@ -258,6 +260,7 @@ impl<'a> Litmus<'a> {
             condition,
             observation: counts.observation(),
             robust: result.robust,
+            exhaustive: !result.unrolled,
             positive: counts.positive,
             negative: counts.negative,
         }

@@ -1,18 +1,19 @@
 //! `weakspot litmus`: many small tests at once, results in the order of the arguments.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::litmus::LitmusTest;
+use weakspot_model::source::{Diagnostic, Span};
 use weakspot_model::task::Budget;
 use weakspot_report::herd::LitmusResult;
 use weakspot_report::json;
-use weakspot_verify::litmus::{self as engine, LitmusOutcome, Scratch};
+use weakspot_verify::litmus::{self as engine, LitmusError, LitmusOutcome, Scratch};
 
 use super::shown;
 use super::verify::jobs;
@@ -33,7 +34,8 @@ struct Done {
 impl Done {
     fn result(&self, model: MemoryModel) -> LitmusResult<'_> {
         let Self { test, outcome, seconds, .. } = self;
-        LitmusResult { test, model, states: &outcome.states, robust: outcome.robust, seconds: *seconds }
+        let LitmusOutcome { states, robust, unrolled, .. } = outcome;
+        LitmusResult { test, model, states, robust: *robust, unrolled: *unrolled, seconds: *seconds }
     }
 }
 
@@ -51,7 +53,8 @@ pub fn run(args: &LitmusArgs, output: &Output) -> Result<Exit, Failure> {
     let (done, failures): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
     let done: Vec<Done> = done.into_iter().flatten().collect();
     let failures: Vec<Failure> = failures.into_iter().filter_map(Result::err).collect();
-    if failures.is_empty() || args.keep_going {
+    let refused = failures.iter().any(|failure| failure.exit() == Exit::BadInput);
+    if !refused || args.keep_going {
         print(&done, args.model.into(), output)?;
     }
     if !failures.is_empty() {
@@ -59,6 +62,12 @@ pub fn run(args: &LitmusArgs, output: &Output) -> Result<Exit, Failure> {
     }
     if left_out > 0 {
         output.error(&format!("weakspot: {left_out} of {} tests were not run\n", files.len()));
+        return Ok(Exit::NoAnswer);
+    }
+    let unrolled = done.iter().filter(|done| done.outcome.unrolled).count();
+    if unrolled > 0 {
+        let rounds = engine::UNROLL;
+        output.remark(&format!("weakspot: loops of {unrolled} tests were cut off after {rounds} rounds\n"));
         return Ok(Exit::NoAnswer);
     }
     Ok(Exit::Good)
@@ -92,8 +101,21 @@ fn run_all(files: &[PathBuf], args: &LitmusArgs, budget: &Budget, bar: &Progress
 fn run_one(path: &Path, model: MemoryModel, scratch: &mut Scratch) -> Result<Done, Failure> {
     let test = input::litmus_test(path)?;
     let started = Instant::now();
-    let outcome = engine::run(&test, model, scratch);
+    let outcome = engine::run(&test, model, scratch).map_err(|error| refusal(path, &test, error))?;
     Ok(Done { file: shown(path), test, outcome, seconds: started.elapsed().as_secs_f64() })
+}
+
+/// A test that fails in some execution has no final states; the place that fails is shown.
+fn refusal(path: &Path, test: &LitmusTest, error: LitmusError) -> Failure {
+    match error {
+        LitmusError::Failed(problem) => {
+            let span = problem.site.map_or(Span::default(), |site| test.program.sites[site.index()].span);
+            let diagnostic = Diagnostic::error(problem.kind.name(), problem.message, span)
+                .label("fails in an execution that the model allows");
+            Failure::Source(Arc::clone(&test.program.source), vec![diagnostic])
+        }
+        error => Failure::TooLarge { file: shown(path), message: error.to_string() },
+    }
 }
 
 fn print(done: &[Done], model: MemoryModel, output: &Output) -> Result<(), Failure> {

@@ -31,8 +31,9 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, Failure> {
     let options = explicit_options(args);
     let budget = budget(&args.limits)?;
     let progress = SearchProgress::new(output, &program.source.name);
-    let report = explicit::verify(&program, &options, &budget, &progress);
+    let report = explicit::try_verify(&program, &options, &budget, &progress);
     progress.finish();
+    let report = report.map_err(|error| Failure::Internal(error.to_string()))?;
     let answer = Answer::new(args, &options, &program, report, output.seconds())?;
     answer.print(output)?;
     Ok(answer.exit())
