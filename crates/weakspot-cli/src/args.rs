@@ -108,13 +108,16 @@ impl From<Model> for MemoryModel {
 #[derive(Debug, Clone, Args)]
 pub struct LimitArgs {
     /// Threads to search with [default: as many as there are processors]
-    #[arg(short, long, value_name = "N", value_parser = positive(MAX_JOBS), help_heading = "Limits")]
+    #[arg(short, long, value_name = "N", value_parser = positive(MAX_JOBS), allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
     pub jobs: Option<NonZeroUsize>,
     /// Give up after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
     pub time_limit: Option<f64>,
     /// Give up when the tables of the search grow past this many MiB
-    #[arg(long, value_name = "MIB", value_parser = positive(1 << 30), help_heading = "Limits")]
+    #[arg(long, value_name = "MIB", value_parser = positive(1 << 30), allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
     pub memory_limit: Option<NonZeroUsize>,
 }
 
@@ -182,7 +185,7 @@ pub struct VerifyArgs {
     #[arg(long, value_enum, default_value_t = Engine::Explicit)]
     pub engine: Engine,
     /// explicit: the most stores one buffer may hold; the verdict says so if a buffer wanted more
-    #[arg(long, value_name = "N", value_parser = positive(MAX_BUFFER))]
+    #[arg(long, value_name = "N", value_parser = positive(MAX_BUFFER), allow_negative_numbers = true)]
     pub buffer: Option<NonZeroUsize>,
     /// explicit: find a shortest execution that breaks the specification
     #[arg(long)]
@@ -288,10 +291,10 @@ pub struct LitmusArgs {
     #[arg(long)]
     pub keep_going: bool,
     /// Threads to run tests with [default: as many as there are processors]
-    #[arg(short, long, value_name = "N", value_parser = positive(MAX_JOBS))]
+    #[arg(short, long, value_name = "N", value_parser = positive(MAX_JOBS), allow_negative_numbers = true)]
     pub jobs: Option<NonZeroUsize>,
     /// Start no further test after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub time_limit: Option<f64>,
 }
 

@@ -1,11 +1,13 @@
 //! A replayed execution, drawn for people: one column per thread, one row per step.
 //!
 //! ```text
-//!       a                      b
-//!   1  ╭ 2: x = 1              │
-//!      │    x=1 buffered ①     │
-//!   2  │ 2: y                  │
-//!      │    y=0 from memory    │
+//!      a                         b
+//!      ────────────────────────  ────────────────────────
+//!   1  ╭ 2: x = 1
+//!      │    x=1 buffered ①
+//!   2  │ 3: let r = y
+//!      │    y=0 from memory
+//!   3  ╰ ⇢ x=1 visible ①
 //! ```
 //!
 //! A store that waits in its buffer opens a *lane* at the left of its thread's column; the lane runs down to the row
@@ -74,6 +76,12 @@ impl Execution<'_> {
         &self.program.sites[site.index()]
     }
 
+    /// What a row shows of the source: the whole statement if the line holds just one, else the text of the place.
+    fn row_text(&self, site: Site) -> String {
+        let line = self.program.source.line(self.site(site).position.line);
+        lone_statement(line).unwrap_or_else(|| self.source_text(site))
+    }
+
     /// The source text of a place on one line, with its label.
     fn source_text(&self, site: Site) -> String {
         let info = self.site(site);
@@ -92,7 +100,35 @@ impl Execution<'_> {
     }
 }
 
+/// The one statement (or head of a block) that a line holds: `let r = y` of `let r = y;  // read`, `while x == 1` of
+/// `while x == 1 {`. `None` if there is more on the line, or less.
+fn lone_statement(line: &str) -> Option<String> {
+    let code = if line.contains('"') { line } else { line.split("//").next().unwrap_or_default() };
+    let code = code.trim();
+    let head = code.strip_suffix([';', '{'])?.trim_end();
+    let single = !head.is_empty() && !head.contains([';', '{', '}']) && !head.contains(" | ");
+    single.then(|| head.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// The first of the places at which a failed execution fails, and whose it is (no thread: the `final` block).
 pub fn failing_place(program: &Program, replay: &Replay, problem: &Problem) -> Option<(Option<ThreadId>, Site)> {
     failure::places(&Execution { program, replay }, problem).into_iter().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lone_statement;
+
+    #[test]
+    fn a_row_shows_the_statement_if_the_line_has_just_one() {
+        let shown = |line: &str| lone_statement(line).unwrap_or_default();
+        assert_eq!(shown("    let r  = y;   // one; load"), "let r = y");
+        assert_eq!(shown("    while want[other] == 1 {"), "while want[other] == 1");
+        assert_eq!(shown("    x = 1; y = 2;"), "");
+        assert_eq!(shown("    critical { }"), "");
+        assert_eq!(shown("    if a {"), "if a");
+        assert_eq!(shown("    } else {"), "");
+        assert_eq!(shown(" MOV [x],$1  | MOV [y],$1  ;"), "");
+        assert_eq!(shown("    let r = fetch_add(x,"), "");
+    }
 }

@@ -125,7 +125,8 @@ fn an_unknown_instruction_is_named_with_its_line() {
 
 #[test]
 fn an_unfinished_litmus_test() {
-    refused("t.litmus", "X86 T\n{ x=0; }\n P0 ;\n MOV [x],$1 ;\n", &["t.litmus"]);
+    refused("t.litmus", "X86 T\n{ x=0; }\n", &["t.litmus:"]);
+    refused("t.litmus", "X86 T\n{ x=0; \n P0 ;\n MOV [x],$1 ;\nexists (x=1)\n", &["t.litmus:"]);
 }
 
 #[test]

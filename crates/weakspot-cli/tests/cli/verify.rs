@@ -2,7 +2,8 @@
 
 use crate::support::{ENDLESS, SB_LITMUS, STORE_BUFFERING, Workspace};
 
-const UNBOUNDED_STORES: &str = "shared x, y;\nthread a { loop { x = 1; } }\nthread b { y = 1; }\n";
+const UNBOUNDED_STORES: &str =
+    "shared x, y;\nthread a { loop { x = 1; y = 1; } }\nthread b { let r = x; let s = y; }\n";
 
 const DEADLOCK: &str = "\
 mutex l, r;

@@ -39,10 +39,10 @@ pub(super) fn rows(execution: &Execution<'_>) -> Vec<Row> {
         let cell = Cell {
             thread: thread.unwrap_or(ThreadId(0)),
             line_number: Some(execution.site(site).position.line),
-            what: Line::of(Role::Failure, execution.source_text(site)),
+            what: Line::of(Role::Failure, execution.row_text(site)),
             effect: Line::of(Role::Failure, in_brief(problem)),
             buffer: String::new(),
-            pending: 0,
+            buffer_matters: false,
         };
         match thread {
             Some(_) => row.cells.push(cell),
@@ -83,7 +83,7 @@ pub(super) fn explain(execution: &Execution<'_>, style: &Style) -> String {
     let mut marks: Vec<(Span, Vec<&str>)> = Vec::new();
     for (thread, site) in places(execution, problem) {
         let span = head(execution, execution.site(site).span);
-        let name = thread.map_or("`final` block", |id| execution.thread_name(id));
+        let name = thread.map_or("the `final` block", |id| execution.thread_name(id));
         match marks.iter_mut().find(|(other, _)| *other == span) {
             Some((_, names)) => names.push(name),
             None => marks.push((span, vec![name])),
@@ -94,7 +94,7 @@ pub(super) fn explain(execution: &Execution<'_>, style: &Style) -> String {
         (ProblemKind::MutualExclusion, all) => format!("{} are here", list(all)),
         (ProblemKind::Deadlock, [one]) => format!("{one} is stuck here"),
         (ProblemKind::Deadlock, all) => format!("{} are stuck here", list(all)),
-        (_, all) => format!("{}, in {}", in_brief(problem), list(all)),
+        (_, all) => format!("fails here, in {}", list(all)),
     };
     let message = Message {
         severity: Some(Severity::Error),

@@ -41,30 +41,27 @@ fn widest_line_number(rows: &[Row]) -> usize {
     cells.filter_map(|cell| cell.line_number).max().map_or(0, |line| digits(line as usize))
 }
 
-/// The lines of a cell within a width: source and effect on one line if they fit, else on two.
+/// The lines of a cell within a width: source, effect and buffer, each on a new line if it does not fit the last.
 fn cell_lines(cell: &Cell, width: usize, number_width: usize, always_show_buffer: bool) -> Vec<Line> {
-    let mut first = Line::new();
-    if let Some(line) = cell.line_number {
-        first.push(Role::Faint, format!("{line:>number_width$}: "));
+    let mut line = Line::new();
+    if let Some(number) = cell.line_number {
+        line.push(Role::Faint, format!("{number:>number_width$}: "));
     }
-    let indent = first.width();
-    first.append(cell.what.clone());
-    let mut rest = cell.effect.clone();
-    if cell.pending >= 2 || (always_show_buffer && cell.pending > 0) {
-        let separator = if rest.width() == 0 { "" } else { " " };
-        rest.push(Role::Faint, format!("{separator}{}", cell.buffer));
+    let indent = line.width();
+    line.append(cell.what.clone());
+    let shows_buffer = cell.buffer_matters || always_show_buffer;
+    let buffer = if shows_buffer { Line::of(Role::Faint, &cell.buffer) } else { Line::new() };
+    let mut lines = Vec::new();
+    for part in [cell.effect.clone(), buffer].into_iter().filter(|part| part.width() > 0) {
+        if line.width() + 2 + part.width() <= width {
+            line.push(Role::Plain, "  ");
+        } else {
+            lines.push(std::mem::replace(&mut line, Line::new().pad(indent)));
+        }
+        line.append(part);
     }
-    if rest.width() == 0 {
-        return vec![first.fit(width)];
-    }
-    if first.width() + 2 + rest.width() <= width {
-        first.push(Role::Plain, "  ");
-        first.append(rest);
-        return vec![first];
-    }
-    let mut second = Line::of(Role::Plain, " ".repeat(indent));
-    second.append(rest);
-    vec![first.fit(width), second.fit(width)]
+    lines.push(line);
+    lines.into_iter().map(|line| line.fit(width)).collect()
 }
 
 /// The table with one column per thread.

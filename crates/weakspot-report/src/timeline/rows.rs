@@ -34,8 +34,8 @@ pub(super) struct Cell {
     pub effect: Line,
     /// The thread's pending stores afterwards, `[x=1, y=2]`; empty if there are none.
     pub buffer: String,
-    /// How many stores those are.
-    pub pending: usize,
+    /// Show that even where lanes show that stores wait: several do, and it has just changed.
+    pub buffer_matters: bool,
 }
 
 /// The steps, then the failing places, then the stores that still wait.
@@ -69,10 +69,11 @@ fn source_cell(execution: &Execution<'_>, thread: ThreadId, step: &Step) -> Cell
     Cell {
         thread,
         line_number: Some(execution.site(step.site).position.line),
-        what: Line::of(Role::Plain, execution.source_text(step.site)),
+        what: Line::of(Role::Plain, execution.row_text(step.site)),
         effect: Line::new(),
         buffer: buffer_text(execution, &step.buffer),
-        pending: step.buffer.len(),
+        buffer_matters: step.buffer.len() >= 2
+            && matches!(step.effect, Some(Effect::Store { .. } | Effect::Commit { .. })),
     }
 }
 
@@ -170,7 +171,7 @@ fn waiting_rows(execution: &Execution<'_>, lanes: &Lanes) -> Vec<Row> {
             what: Line::of(Role::Delayed, text.trim_end()),
             effect: Line::new(),
             buffer: String::new(),
-            pending: 0,
+            buffer_matters: false,
         });
         *row += 1;
     }
