@@ -1,0 +1,370 @@
+//! The arguments. Help texts, shell completions and the man page are all made from what is written here.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use weakspot_model::buffer::MemoryModel;
+
+/// More threads than this help nobody.
+const MAX_JOBS: i64 = 1_024;
+
+/// The most stores a bounded buffer may be asked to hold.
+const MAX_BUFFER: i64 = 65_535;
+
+/// Is low-lock code correct when processors delay stores in store buffers, where does it break, and which fences fix it?
+#[derive(Debug, Parser)]
+#[command(name = "weakspot", version = env!("WEAKSPOT_VERSION"), max_term_width = 100)]
+#[command(disable_help_subcommand = true, after_help = EXIT_STATUS)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  the answer is good: safe, verified, fences found or none needed
+  1  a problem was found: unsafe, error, violated
+  2  bad usage or bad input
+  3  no answer within the bounds or limits: bounded, inconclusive
+  4  no fence placement can make the program correct";
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub struct CommonArgs {
+    /// Print the result as JSON on standard output, and nothing else there
+    #[arg(long, global = true, help_heading = "Output")]
+    pub json: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
+    #[arg(help_heading = "Output")]
+    pub color: Colour,
+    /// Print the verdict only, no execution, no warnings, no progress
+    #[arg(short, long, global = true, help_heading = "Output")]
+    pub quiet: bool,
+    /// Print more figures about the search
+    #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = "Output")]
+    pub verbose: bool,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Are all SC executions correct, and is the program store-buffer safe under the model?
+    Check(CheckArgs),
+    /// Does the program meet its specification under a memory model?
+    Verify(VerifyArgs),
+    /// Find the fewest fences that make the program correct
+    Fence(FenceArgs),
+    /// Run x86 litmus tests; prints a log in herd7's format
+    Litmus(LitmusArgs),
+    /// Run the monitors over a recorded trace
+    Trace(TraceArgs),
+    /// Print a program in canonical form
+    Fmt(FmtArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the man page
+    Man(ManArgs),
+}
+
+/// A memory model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Model {
+    /// Sequential consistency: stores act at once
+    Sc,
+    /// Total store order: one store buffer per thread, first in, first out
+    Tso,
+    /// Partial store order: stores to different locations may overtake one another
+    Pso,
+}
+
+impl From<Model> for MemoryModel {
+    fn from(model: Model) -> Self {
+        match model {
+            Model::Sc => Self::Sc,
+            Model::Tso => Self::Tso,
+            Model::Pso => Self::Pso,
+        }
+    }
+}
+
+/// How much a search may spend.
+#[derive(Debug, Clone, Args)]
+pub struct LimitArgs {
+    /// Threads to search with [default: as many as there are processors]
+    #[arg(short, long, value_name = "N", value_parser = positive(MAX_JOBS), allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
+    pub time_limit: Option<f64>,
+    /// Give up when the tables of the search grow past this many MiB
+    #[arg(long, value_name = "MIB", value_parser = positive(1 << 30), allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
+    pub memory_limit: Option<NonZeroUsize>,
+}
+
+/// `weakspot check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The program: a .weak or a .litmus file; - reads standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// The memory model
+    #[arg(short, long, value_enum, default_value_t = Model::Tso)]
+    pub model: Model,
+    /// How to explore
+    #[arg(long, value_enum, default_value_t = CheckEngine::Auto)]
+    pub engine: CheckEngine,
+    /// Explore executions with at most this many preemptions, 0 first [default: no bound]
+    #[arg(long, value_name = "N")]
+    pub max_preemptions: Option<u32>,
+    /// How to recognise executions that a store buffer turns into others [default: operational for pso, else sober]
+    #[arg(long, value_enum)]
+    pub monitor: Option<Monitor>,
+    /// Go on after the first violation, and group violations by their pair of accesses
+    #[arg(long)]
+    pub all: bool,
+    /// Print the intermediate representation of the program and stop
+    #[arg(long)]
+    pub dump_ir: bool,
+    /// How much the search may spend.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// The engines of `check`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckEngine {
+    /// Choose by the program
+    Auto,
+    /// Systematic exploration of SC executions with a monitor
+    Stateless,
+    /// The exact stateful engine, for programs with loops
+    Attack,
+}
+
+/// The monitors of `check`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Monitor {
+    /// Relaxed vector clocks, corrected
+    Sober,
+    /// Relaxed vector clocks as published, which miss some violations
+    SoberPublished,
+    /// The operational monitors for TSO and PSO
+    Operational,
+}
+
+/// `weakspot verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The program: a .weak or a .litmus file; - reads standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// The memory model
+    #[arg(short, long, value_enum)]
+    pub model: Model,
+    /// How to verify
+    #[arg(long, value_enum, default_value_t = Engine::Explicit)]
+    pub engine: Engine,
+    /// explicit: the most stores one buffer may hold; the verdict says so if a buffer wanted more
+    #[arg(long, value_name = "N", value_parser = positive(MAX_BUFFER), allow_negative_numbers = true)]
+    pub buffer: Option<NonZeroUsize>,
+    /// explicit: find a shortest execution that breaks the specification
+    #[arg(long)]
+    pub shortest: bool,
+    /// explicit: look at every interleaving instead of one of each kind
+    #[arg(long)]
+    pub no_reduction: bool,
+    /// abstract: the abstract domain of buffers
+    #[arg(long, value_enum)]
+    pub domain: Option<Domain>,
+    /// abstract: how many stores of each buffer are kept exactly
+    #[arg(short, value_name = "N")]
+    pub k: Option<u32>,
+    /// A deadlock is not a violation
+    #[arg(long)]
+    pub allow_deadlock: bool,
+    /// A wait may end without a notification
+    #[arg(long)]
+    pub spurious_wakeups: bool,
+    /// Print the intermediate representation of the program and stop
+    #[arg(long)]
+    pub dump_ir: bool,
+    /// How much the search may spend.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// The engines of `verify`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// Every state one by one, buffers up to --buffer
+    Explicit,
+    /// Sets of buffers as automata, unbounded
+    Symbolic,
+    /// Partial-coherence abstractions, unbounded
+    Abstract,
+}
+
+impl Engine {
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Explicit => "explicit",
+            Self::Symbolic => "symbolic",
+            Self::Abstract => "abstract",
+        }
+    }
+}
+
+/// The domains of the abstract engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Domain {
+    /// Sets of values
+    Set,
+    /// Fixed number of exact entries, then sets
+    Fd,
+    /// Partially disjunctive
+    Pd,
+}
+
+/// `weakspot fence`.
+#[derive(Debug, Args)]
+pub struct FenceArgs {
+    /// The program: a .weak or a .litmus file; - reads standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// The memory model
+    #[arg(short, long, value_enum)]
+    pub model: Model,
+    /// What the fences are for
+    #[arg(long, value_enum, default_value_t = Goal::Spec)]
+    pub goal: Goal,
+    /// Write the fenced program here
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Also list the other placements with the same number of fences
+    #[arg(long)]
+    pub alternatives: bool,
+    /// How much the search may spend.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// What fences are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Goal {
+    /// The program meets its specification
+    Spec,
+    /// The program is store-buffer safe
+    Robust,
+}
+
+/// `weakspot litmus`.
+#[derive(Debug, Args)]
+pub struct LitmusArgs {
+    /// Litmus tests, or directories that are searched for *.litmus files; - reads standard input
+    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// The memory model
+    #[arg(short, long, value_enum)]
+    pub model: Model,
+    /// Print the results of the good files even if others cannot be read; the exit status is 2 all the same
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Threads to run tests with [default: as many as there are processors]
+    #[arg(short, long, value_name = "N", value_parser = positive(MAX_JOBS), allow_negative_numbers = true)]
+    pub jobs: Option<NonZeroUsize>,
+    /// Start no further test after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub time_limit: Option<f64>,
+}
+
+/// `weakspot trace`.
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    /// The recorded trace; - reads standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// The memory model
+    #[arg(short, long, value_enum)]
+    pub model: Model,
+}
+
+/// `weakspot fmt`.
+#[derive(Debug, Args)]
+pub struct FmtArgs {
+    /// Programs; - reads standard input
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Rewrite the files in place
+    #[arg(short, long, conflicts_with = "check")]
+    pub write: bool,
+    /// Print nothing; exit with 1 if a file is not in canonical form
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// `weakspot completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// `weakspot man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write one page for each command into this directory instead
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath, action = ArgAction::Set)]
+    pub directory: Option<PathBuf>,
+}
+
+/// A whole number from 1 to `most`.
+fn positive(most: i64) -> impl clap::builder::TypedValueParser<Value = NonZeroUsize> {
+    use clap::builder::{RangedI64ValueParser, TypedValueParser};
+    RangedI64ValueParser::<usize>::new()
+        .range(1..=most)
+        .map(|number| NonZeroUsize::new(number).expect("invariant: the range begins at 1"))
+}
+
+/// A positive number of seconds that fits a duration.
+fn seconds(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if number > 0.0 && std::time::Duration::try_from_secs_f64(number).is_ok() {
+        Ok(number)
+    } else {
+        Err("give a number of seconds greater than 0".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,74 @@
+//! What is shown while a search runs, and Ctrl-C.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use weakspot_model::task::Progress;
+
+use crate::exit::Failure;
+use crate::output::Output;
+
+/// The status that shells use for a process ended by Ctrl-C.
+const INTERRUPTED: i32 = 130;
+
+/// How often the line is drawn again.
+const TICK: Duration = Duration::from_millis(120);
+
+/// A flag that the first Ctrl-C (or a request to terminate) sets; the second ends the process at once.
+pub fn cancelled_by_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    let handler = move || {
+        if flag.swap(true, Ordering::SeqCst) {
+            std::process::exit(INTERRUPTED);
+        }
+    };
+    ctrlc::set_handler(handler).map_err(|error| Failure::Internal(format!("cannot catch Ctrl-C: {error}")))?;
+    Ok(cancelled)
+}
+
+/// The line that a state-space search shows on a terminal; hidden everywhere else.
+pub struct SearchProgress {
+    bar: ProgressBar,
+}
+
+impl SearchProgress {
+    /// A line that begins with the name of what is searched.
+    pub fn new(output: &Output, name: &str) -> Self {
+        let bar = if output.shows_progress() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        let template = ProgressStyle::with_template("{spinner} {prefix}: {msg} [{elapsed}]");
+        bar.set_style(template.expect("invariant: the template is well formed"));
+        bar.set_prefix(name.to_owned());
+        bar.set_message("starting");
+        bar.enable_steady_tick(TICK);
+        Self { bar }
+    }
+
+    /// Takes the line away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Progress for SearchProgress {
+    fn update(&self, states: u64, _transitions: u64, waiting: u64) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        let rate = states as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
+        let (states, rate, waiting) = (HumanCount(states), HumanCount(rate as u64), HumanCount(waiting));
+        self.bar.set_message(format!("{states} states, {rate}/s, {waiting} waiting"));
+    }
+}
+
+/// The bar that counts finished tests.
+pub fn test_bar(output: &Output, tests: usize) -> ProgressBar {
+    if !output.shows_progress() {
+        return ProgressBar::hidden();
+    }
+    let template = ProgressStyle::with_template("{wide_bar} {pos}/{len} tests, {per_sec}, {eta} left");
+    let style = template.expect("invariant: the template is well formed");
+    ProgressBar::new(tests as u64).with_style(style)
+}

@@ -1,0 +1,12 @@
+//! The `weakspot` command as its users see it: exit status, standard output, standard error.
+#![allow(clippy::unwrap_used)]
+
+mod bad_input;
+mod documents;
+mod fmt;
+mod interrupt;
+mod json;
+mod litmus;
+mod support;
+mod usage;
+mod verify;

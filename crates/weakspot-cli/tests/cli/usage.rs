@@ -1,0 +1,151 @@
+//! Options: what fits, what does not, and what is promised about every command.
+
+use crate::support::{SB_LITMUS, STORE_BUFFERING, Workspace, finish};
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
+    workspace.write("sb.litmus", SB_LITMUS);
+    workspace
+}
+
+/// Runs, and insists on exit status 2, silence on standard output and the words on standard error.
+fn refused(arguments: &[&str], words: &[&str]) {
+    let run = workspace().run(arguments);
+    assert_eq!(run.code, 2, "{arguments:?}: {run:?}");
+    assert_eq!(run.out, "", "{arguments:?}");
+    for word in words {
+        assert!(run.err.contains(word), "{arguments:?} does not say {word:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn bad_usage_is_refused_with_the_name_of_what_is_wrong() {
+    refused(&[], &["Usage"]);
+    refused(&["verfy", "sb.weak"], &["verfy", "verify"]);
+    refused(&["verify", "sb.weak"], &["--model"]);
+    refused(&["verify", "sb.weak", "--model", "tos"], &["tos", "tso"]);
+    refused(&["verify", "sb.weak", "--model", "arm"], &["arm", "sc, tso, pso"]);
+    refused(&["verify", "sb.weak", "--model", "tso", "--engine", "explict"], &["explict", "explicit"]);
+    refused(&["verify", "--model", "tso"], &["FILE"]);
+    refused(&["verify", "sb.weak", "--model", "tso", "--nonsense"], &["--nonsense"]);
+    refused(&["verify", "sb.weak", "--model", "tso", "-q", "-v"], &["--quiet", "--verbose"]);
+    refused(&["litmus", "--model", "tso"], &["FILES"]);
+    refused(&["fmt", "sb.weak", "--check", "--write"], &["--check", "--write"]);
+    refused(&["completions", "tcsh"], &["tcsh"]);
+}
+
+#[test]
+fn options_that_do_not_fit_the_command_or_engine_are_refused() {
+    refused(&["litmus", "sb.litmus", "--model", "tso", "--engine", "explicit"], &["--engine"]);
+    refused(&["fmt", "sb.weak", "--model", "tso"], &["--model"]);
+    let verify = |rest: &[&'static str]| [&["verify", "sb.weak", "--model", "tso"], rest].concat();
+    refused(&verify(&["--domain", "set"]), &["--domain", "abstract"]);
+    refused(&verify(&["-k", "2"]), &["-k", "abstract"]);
+    refused(&verify(&["--engine", "symbolic", "--buffer", "4"]), &["--buffer", "symbolic"]);
+    refused(&verify(&["--engine", "abstract", "--shortest"]), &["--shortest", "abstract"]);
+    refused(&verify(&["--engine", "symbolic", "-k", "2"]), &["-k", "symbolic"]);
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    let verify = |rest: &[&'static str]| [&["verify", "sb.weak", "--model", "tso"], rest].concat();
+    for (option, bad) in [
+        ("--jobs", ["0", "-1", "many"]),
+        ("--buffer", ["0", "-1", "1e3"]),
+        ("--memory-limit", ["0", "-5", "x"]),
+        ("--time-limit", ["0", "-5", "soon"]),
+    ] {
+        for value in bad {
+            refused(&verify(&[option, value]), &[option]);
+        }
+    }
+    refused(&verify(&["--time-limit", "inf"]), &["--time-limit"]);
+    refused(&verify(&["--time-limit", "NaN"]), &["--time-limit"]);
+}
+
+#[test]
+fn engines_that_are_not_there_are_named_not_pretended() {
+    refused(
+        &["verify", "sb.weak", "--model", "tso", "--engine", "symbolic"],
+        &["symbolic", "not there yet", "explicit"],
+    );
+    refused(
+        &["verify", "sb.weak", "--model", "tso", "--engine", "abstract", "-k", "1"],
+        &["abstract", "not there yet"],
+    );
+}
+
+#[test]
+fn commands_that_are_not_there_say_so_and_give_no_answer() {
+    for arguments in [
+        &["check", "sb.weak"][..],
+        &["check", "sb.litmus", "--model", "pso", "--engine", "auto", "--max-preemptions", "2", "--all"],
+        &[
+            "check",
+            "sb.weak",
+            "--monitor",
+            "sober-published",
+            "--jobs",
+            "2",
+            "--time-limit",
+            "5",
+            "--memory-limit",
+            "9",
+        ],
+        &["fence", "sb.weak", "--model", "tso", "--goal", "robust", "--alternatives"],
+        &["trace", "sb.weak", "--model", "tso"],
+    ] {
+        let run = workspace().run(arguments);
+        assert_eq!((run.code, run.out.as_str()), (3, ""), "{arguments:?}: {run:?}");
+        assert!(run.err.contains("not there yet") && run.err.contains("verify"), "{arguments:?}: {}", run.err);
+        let run = workspace().run(&[arguments, &["--json"]].concat());
+        assert_eq!(run.code, 3, "{run:?}");
+        let verdict = run.json()["verdict"].as_str().unwrap().to_owned();
+        assert!(verdict == "bounded" || verdict == "inconclusive", "{run:?}");
+    }
+}
+
+#[test]
+fn a_command_that_is_not_there_still_refuses_bad_input() {
+    refused(&["check", "missing.weak"], &["missing.weak"]);
+    refused(&["fence", "missing.weak", "--model", "tso"], &["missing.weak"]);
+    refused(&["trace", "missing.trace", "--model", "tso"], &["missing.trace"]);
+}
+
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let workspace = workspace();
+    let verify = ["verify", "sb.weak", "--model", "tso"];
+    let coloured = |text: &str| text.contains("\u{1b}[");
+    assert!(!coloured(&workspace.run(&verify).out), "standard output is no terminal");
+    assert!(coloured(&workspace.run(&[&verify[..], &["--color", "always"]].concat()).out));
+    assert!(!coloured(&workspace.run(&[&verify[..], &["--color", "never"]].concat()).out));
+    let forced = finish(workspace.command(&verify).env("CLICOLOR_FORCE", "1"));
+    assert!(coloured(&forced.out));
+    let never = finish(workspace.command(&verify).env("NO_COLOR", "1"));
+    assert!(!coloured(&never.out));
+    let bad = workspace.run(&["verify", "missing.weak", "--model", "tso", "--color", "always"]);
+    assert!(coloured(&bad.err), "{bad:?}");
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    use std::process::Stdio;
+    let workspace = workspace();
+    let mut child = workspace
+        .command(&["verify", "sb.weak", "--model", "tso", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    for arguments in [&["--help"][..], &["man"], &["completions", "bash"]] {
+        let mut child = workspace.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{arguments:?}");
+    }
+}

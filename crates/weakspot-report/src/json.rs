@@ -1,0 +1,373 @@
+//! The objects of `--json`. Other people's scripts read them: fields are only ever added.
+//!
+//! The types borrow; they are made just before they are printed. Core types derive no serialisation, so that what is
+//! promised to scripts is written down in one place. `docs/json.md` shows an example of each object.
+
+use serde::Serialize;
+use weakspot_model::buffer::Entry;
+use weakspot_model::ids::{Loc, Site, ThreadId};
+use weakspot_model::ir::Program;
+use weakspot_model::machine::Effect;
+use weakspot_model::problem::Problem;
+use weakspot_model::replay::{Ending, Replay, Step};
+
+use crate::herd::LitmusResult;
+use crate::timeline::failing_place;
+
+/// What every object begins with.
+#[derive(Debug, Clone, Serialize)]
+pub struct Head<'a> {
+    /// The subcommand.
+    pub command: &'static str,
+    /// The input as the user named it.
+    pub file: &'a str,
+    /// `sc`, `tso`, `pso`; `null` where no model matters.
+    pub model: Option<&'static str>,
+    /// The answer in one word.
+    pub verdict: &'static str,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// A place in the source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place<'a> {
+    /// The file as the user named it.
+    pub file: &'a str,
+    /// One-based.
+    pub line: u32,
+    /// One-based, in characters.
+    pub column: u32,
+    /// `a`, `p[1]`, or `final`.
+    pub thread: &'a str,
+    /// The statement's label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<&'a str>,
+}
+
+impl<'a> Place<'a> {
+    /// The place of a site in a thread; no thread is the `final` block.
+    pub fn new(program: &'a Program, thread: Option<ThreadId>, site: Site) -> Self {
+        let info = &program.sites[site.index()];
+        Self {
+            file: &program.source.name,
+            line: info.position.line,
+            column: info.position.column,
+            thread: thread.map_or("final", |id| &program.threads[id.index()].name),
+            label: info.label.as_deref(),
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, Serialize)]
+pub struct Failure<'a> {
+    /// `assertion`, `deadlock`, `mutual-exclusion`, …
+    pub kind: &'static str,
+    /// In one sentence.
+    pub message: &'a str,
+    /// Where; of several places (deadlock, mutual exclusion) the first.
+    pub at: Option<Place<'a>>,
+}
+
+impl<'a> Failure<'a> {
+    /// The problem a replayed execution ends with.
+    pub fn of(program: &'a Program, replay: &'a Replay) -> Option<Self> {
+        let Ending::Failed(problem) = &replay.ending else { return None };
+        let Problem { kind, message, .. } = problem;
+        let at = failing_place(program, replay, problem).map(|(thread, site)| Place::new(program, thread, site));
+        Some(Self { kind: kind.name(), message, at })
+    }
+}
+
+/// A store that waits in a buffer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PendingStore<'a> {
+    /// Its location.
+    pub location: &'a str,
+    /// Its value.
+    pub value: i64,
+}
+
+/// One step of an execution. Fields that have no meaning for its kind are left out.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Event<'a> {
+    /// One-based.
+    pub step: usize,
+    /// `load`, `store`, `commit`, `rmw`, `fence`, `lock`, `unlock`, `wait`, `reacquire`, `notify`, `choose`,
+    /// `leave-critical`, `spurious-wake`; `failed` for an instruction that failed itself.
+    pub kind: &'static str,
+    /// Where it comes from; for a commit, the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place<'a>>,
+    /// The memory cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<&'a str>,
+    /// The value loaded, stored, committed or chosen; for `rmw`, the value written if it wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<i64>,
+    /// `rmw`: the value it found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<i64>,
+    /// `load`: `memory` or `buffer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<&'static str>,
+    /// `store`: does it wait in the buffer (or is it visible at once)?
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffered: Option<bool>,
+    /// `commit`, and `load` from the buffer: the step that issued the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<usize>,
+    /// `fence`: `full`, `store_store`, `store_load`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fence: Option<&'static str>,
+    /// The mutex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mutex: Option<&'a str>,
+    /// The condition variable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condvar: Option<&'a str>,
+    /// `notify`: how many threads it woke.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub woken: Option<u32>,
+    /// The thread's pending stores afterwards, oldest first (under pso: by location).
+    pub buffer: Vec<PendingStore<'a>>,
+}
+
+/// The steps of a replayed execution.
+pub fn trace<'a>(program: &'a Program, replay: &Replay) -> Vec<Event<'a>> {
+    replay.steps.iter().enumerate().map(|(index, step)| event(program, index, step)).collect()
+}
+
+fn event<'a>(program: &'a Program, index: usize, step: &Step) -> Event<'a> {
+    let name = |loc: Loc| program.locations[loc.index()].name.as_str();
+    let pending = |entry: &Entry| match *entry {
+        Entry::Store { loc, value } => Some(PendingStore { location: name(loc), value }),
+        Entry::StoreFence => None,
+    };
+    let common = Event {
+        step: index + 1,
+        kind: "failed",
+        place: Some(Place::new(program, Some(step.action.thread()), step.site)),
+        store: step.store.map(|store| store + 1),
+        buffer: step.buffer.entries().iter().filter_map(pending).collect(),
+        ..Event::default()
+    };
+    match step.effect {
+        None => common,
+        Some(effect) => with_effect(program, common, effect),
+    }
+}
+
+fn with_effect<'a>(program: &'a Program, common: Event<'a>, effect: Effect) -> Event<'a> {
+    let cell = |loc: Loc| Some(program.locations[loc.index()].name.as_str());
+    let mutex_name = |id: weakspot_model::ids::MutexId| Some(program.mutexes[id.index()].as_str());
+    let condvar_name = |id: weakspot_model::ids::CondvarId| Some(program.condvars[id.index()].as_str());
+    match effect {
+        Effect::Load { loc, value, forwarded } => {
+            let from = Some(if forwarded { "buffer" } else { "memory" });
+            Event { kind: "load", location: cell(loc), value: Some(value), from, ..common }
+        }
+        Effect::Store { loc, value, buffered } => {
+            Event { kind: "store", location: cell(loc), value: Some(value), buffered: Some(buffered), ..common }
+        }
+        Effect::Rmw { loc, read, written } => {
+            Event { kind: "rmw", location: cell(loc), value: written, read: Some(read), ..common }
+        }
+        Effect::Fence(fence) => Event { kind: "fence", fence: Some(fence.name()), ..common },
+        Effect::Lock(id) => Event { kind: "lock", mutex: mutex_name(id), ..common },
+        Effect::Unlock(id) => Event { kind: "unlock", mutex: mutex_name(id), ..common },
+        Effect::Wait { condvar, mutex } => {
+            Event { kind: "wait", condvar: condvar_name(condvar), mutex: mutex_name(mutex), ..common }
+        }
+        Effect::Reacquire { mutex } => Event { kind: "reacquire", mutex: mutex_name(mutex), ..common },
+        Effect::Notify { condvar, woken } => {
+            Event { kind: "notify", condvar: condvar_name(condvar), woken: Some(woken), ..common }
+        }
+        Effect::Choose { value } => Event { kind: "choose", value: Some(value), ..common },
+        Effect::LeaveCritical => Event { kind: "leave-critical", ..common },
+        Effect::Commit { loc, value } => Event { kind: "commit", location: cell(loc), value: Some(value), ..common },
+        Effect::SpuriousWake { condvar } => Event { kind: "spurious-wake", condvar: condvar_name(condvar), ..common },
+    }
+}
+
+/// The answer of `verify`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verify<'a> {
+    /// `verdict` is `verified`, `violated` or `inconclusive`.
+    #[serde(flatten)]
+    pub head: Head<'a>,
+    /// `explicit`, `symbolic` or `abstract`.
+    pub engine: &'static str,
+    /// States stored.
+    pub states: u64,
+    /// Transitions taken.
+    pub transitions: u64,
+    /// Could a violation be an artefact of an abstraction?
+    pub spurious_possible: bool,
+    /// The bound on the stores one buffer may hold; absent if the engine has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<usize>,
+    /// The most stores any buffer held.
+    pub max_buffer: usize,
+    /// Bytes of the engine's tables.
+    pub memory_bytes: u64,
+    /// Why there is no answer: `buffer`, `time`, `memory`, `cancelled` or `states`; only when `inconclusive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<&'static str>,
+    /// What went wrong; only when `violated`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure<'a>>,
+    /// The execution that goes wrong; only when `violated`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Vec<Event<'a>>>,
+}
+
+/// The answer of `litmus` for one test.
+#[derive(Debug, Clone, Serialize)]
+pub struct Litmus<'a> {
+    /// `verdict` is that of `condition`.
+    #[serde(flatten)]
+    pub head: Head<'a>,
+    /// The test's name.
+    pub name: &'a str,
+    /// Final states as printed, sorted.
+    pub states: Vec<String>,
+    /// `Ok` or `No`.
+    pub condition: &'static str,
+    /// `Always`, `Sometimes` or `Never`.
+    pub observation: &'static str,
+    /// Store-buffer safe under the model.
+    pub robust: bool,
+    /// Are these all final states? `false` if loops were cut off.
+    pub exhaustive: bool,
+    /// Executions that satisfy the condition's formula.
+    pub positive: u64,
+    /// Executions that do not.
+    pub negative: u64,
+}
+
+impl<'a> Litmus<'a> {
+    /// The object of a result.
+    pub fn new(file: &'a str, result: &LitmusResult<'a>) -> Self {
+        let counts = result.counts();
+        let condition = counts.condition(result.test.quantifier);
+        let model = Some(result.model.name());
+        Self {
+            head: Head { command: "litmus", file, model, verdict: condition, seconds: result.seconds },
+            name: &result.test.name,
+            states: result.state_lines(),
+            condition,
+            observation: counts.observation(),
+            robust: result.robust,
+            exhaustive: !result.unrolled,
+            positive: counts.positive,
+            negative: counts.negative,
+        }
+    }
+}
+
+/// Two accesses of one thread that a store buffer turns round.
+#[derive(Debug, Clone, Serialize)]
+pub struct Violation<'a> {
+    /// The store that is late.
+    pub store: Place<'a>,
+    /// The access that overtakes it.
+    pub access: Place<'a>,
+    /// The happens-before cycle through both.
+    pub cycle: Vec<Place<'a>>,
+}
+
+/// The answer of `check`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Check<'a> {
+    /// `verdict` is `safe`, `unsafe`, `error` or `bounded`.
+    #[serde(flatten)]
+    pub head: Head<'a>,
+    /// Was every execution looked at?
+    pub exhaustive: bool,
+    /// SC executions explored.
+    pub executions: u64,
+    /// How many of them tripped the monitor.
+    pub borderline: u64,
+    /// What breaks store-buffer safety, one for each pair of accesses.
+    pub violations: Vec<Violation<'a>>,
+    /// `harmful`, `benign` or `unknown`; only when `unsafe`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub impact: Option<&'static str>,
+    /// The SC execution of the first problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Vec<Event<'a>>>,
+    /// The relaxed execution of the first problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Vec<Event<'a>>>,
+    /// What went wrong; only when `error`, or `unsafe` and harmful.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure<'a>>,
+    /// Why there is no better answer; only when `bounded`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+}
+
+/// A fence to be inserted.
+#[derive(Debug, Clone, Serialize)]
+pub struct InsertedFence<'a> {
+    /// The statement it follows.
+    pub after: Place<'a>,
+    /// `full`, `store_store` or `store_load`.
+    pub kind: &'static str,
+}
+
+/// The answer of `fence`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fence<'a> {
+    /// `verdict` is `none-needed`, `fenced`, `impossible` or `inconclusive`.
+    #[serde(flatten)]
+    pub head: Head<'a>,
+    /// Where fences go.
+    pub fences: Vec<InsertedFence<'a>>,
+    /// Is no placement with fewer fences enough?
+    pub minimal: bool,
+    /// Why there is no answer; only when `inconclusive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+}
+
+/// An answer that is only a reason why there is none.
+#[derive(Debug, Clone, Serialize)]
+pub struct NoAnswer<'a> {
+    /// `verdict` is `inconclusive`.
+    #[serde(flatten)]
+    pub head: Head<'a>,
+    /// Why there is no answer.
+    pub reason: &'a str,
+}
+
+/// The answer of `fmt` for one file.
+#[derive(Debug, Clone, Serialize)]
+pub struct Format<'a> {
+    /// `verdict` is `unchanged` or `changed`: is the text in canonical form already?
+    #[serde(flatten)]
+    pub head: Head<'a>,
+    /// Was the file rewritten?
+    pub written: bool,
+    /// The canonical form; left out with `--check` and `--write`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<&'a str>,
+}
+
+/// The answer of `--dump-ir`.
+#[derive(Debug, Clone, Serialize)]
+pub struct DumpIr<'a> {
+    /// `verdict` is `dumped`.
+    #[serde(flatten)]
+    pub head: Head<'a>,
+    /// The intermediate representation.
+    pub ir: &'a str,
+}
+
+/// One value as text, with a line break at its end.
+pub fn to_text(value: &impl Serialize) -> String {
+    let text = serde_json::to_string_pretty(value);
+    text.expect("invariant: every object has string keys and finite numbers") + "\n"
+}
