@@ -105,7 +105,6 @@ impl<'source> Lexer<'source> {
     }
 
     /// The same, giving comments as tokens.
-    #[expect(dead_code, reason = "for the formatter")]
     pub(super) fn with_comments(text: &'source str) -> Self {
         Self { keep_comments: true, ..Self::new(text) }
     }
