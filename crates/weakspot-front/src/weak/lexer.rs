@@ -18,9 +18,6 @@ macro_rules! symbols {
         pub(super) enum Symbol { $($symbol),* }
 
         impl Symbol {
-            /// Longer ones first, so that the first match is the longest.
-            const ALL: &[(Self, &str)] = &[$((Self::$symbol, $text)),*];
-
             /// As written.
             pub(super) fn text(self) -> &'static str {
                 match self { $(Self::$symbol => $text),* }
@@ -36,6 +33,52 @@ symbols! {
     Assign = "=", Less = "<", Greater = ">", Not = "!", Plus = "+", Minus = "-", Star = "*", Slash = "/",
     Percent = "%", And = "&", Or = "|", Xor = "^", OpenParen = "(", CloseParen = ")", OpenBracket = "[",
     CloseBracket = "]", OpenBrace = "{", CloseBrace = "}",
+}
+
+impl Symbol {
+    /// The longest symbol the text begins with.
+    fn at_start_of(text: &[u8]) -> Option<Self> {
+        let byte = |index: usize| text.get(index).copied().unwrap_or(0);
+        Some(match (byte(0), byte(1), byte(2)) {
+            (b'.', b'.', b'=') => Self::RangeInclusive,
+            (b'.', b'.', _) => Self::Range,
+            (b'=', b'=', _) => Self::Equal,
+            (b'!', b'=', _) => Self::NotEqual,
+            (b'<', b'=', _) => Self::LessEqual,
+            (b'>', b'=', _) => Self::GreaterEqual,
+            (b'&', b'&', _) => Self::AndAnd,
+            (b'|', b'|', _) => Self::OrOr,
+            (b'<', b'<', _) => Self::ShiftLeft,
+            (b'>', b'>', _) => Self::ShiftRight,
+            (b'+', b'+', _) => Self::PlusPlus,
+            (b'+', b'=', _) => Self::PlusAssign,
+            (b'-', b'=', _) => Self::MinusAssign,
+            (b'-', b'>', _) => Self::Arrow,
+            (b';', ..) => Self::Semicolon,
+            (b',', ..) => Self::Comma,
+            (b':', ..) => Self::Colon,
+            (b'.', ..) => Self::Dot,
+            (b'=', ..) => Self::Assign,
+            (b'<', ..) => Self::Less,
+            (b'>', ..) => Self::Greater,
+            (b'!', ..) => Self::Not,
+            (b'+', ..) => Self::Plus,
+            (b'-', ..) => Self::Minus,
+            (b'*', ..) => Self::Star,
+            (b'/', ..) => Self::Slash,
+            (b'%', ..) => Self::Percent,
+            (b'&', ..) => Self::And,
+            (b'|', ..) => Self::Or,
+            (b'^', ..) => Self::Xor,
+            (b'(', ..) => Self::OpenParen,
+            (b')', ..) => Self::CloseParen,
+            (b'[', ..) => Self::OpenBracket,
+            (b']', ..) => Self::CloseBracket,
+            (b'{', ..) => Self::OpenBrace,
+            (b'}', ..) => Self::CloseBrace,
+            _ => return None,
+        })
+    }
 }
 
 /// What a token is.
@@ -105,7 +148,6 @@ impl<'source> Lexer<'source> {
     }
 
     /// The same, giving comments as tokens.
-    #[expect(dead_code, reason = "for the formatter")]
     pub(super) fn with_comments(text: &'source str) -> Self {
         Self { keep_comments: true, ..Self::new(text) }
     }
@@ -231,8 +273,8 @@ impl<'source> Lexer<'source> {
 
     fn symbol(&mut self) -> Option<Symbol> {
         let rest = &self.text.as_bytes()[self.offset..];
-        let &(symbol, text) = Symbol::ALL.iter().find(|(_, text)| rest.starts_with(text.as_bytes()))?;
-        self.offset += text.len();
+        let symbol = Symbol::at_start_of(rest)?;
+        self.offset += symbol.text().len();
         Some(symbol)
     }
 

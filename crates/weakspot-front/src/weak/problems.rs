@@ -23,7 +23,7 @@ pub(super) struct Problems {
 impl Problems {
     /// Reports an error.
     pub(super) fn error(&mut self, span: Span, describe: impl FnOnce() -> Diagnostic) {
-        if self.errors.len() < MOST_ERRORS {
+        if !self.is_full() {
             let diagnostic = describe();
             debug_assert_eq!(diagnostic.severity, Severity::Error);
             self.errors.push(diagnostic);
@@ -38,6 +38,11 @@ impl Problems {
         if self.warnings.len() < MOST_ERRORS && self.warned.insert((span, code)) {
             self.warnings.push(describe());
         }
+    }
+
+    /// Is there no room for another error? Then its wording does not matter.
+    pub(super) fn is_full(&self) -> bool {
+        self.errors.len() >= MOST_ERRORS
     }
 
     /// Has anything gone wrong so far?

@@ -136,6 +136,9 @@ impl Parser<'_> {
     /// "expected …, found …" at the current token.
     fn unexpected(&self, expected: &str) -> Diagnostic {
         let span = if self.at_end() { self.gap() } else { self.current.span };
+        if self.lexer.problems.is_full() {
+            return Diagnostic::error("syntax", "", span);
+        }
         Diagnostic::error("syntax", format!("expected {expected}, found {}", self.found()), span)
     }
 
