@@ -27,6 +27,7 @@ use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
 
 pub use impact::Impact;
 pub use violation::{CycleStep, Violation};
+pub use weakspot_verify::robust::Access;
 
 /// What is asked.
 #[derive(Debug, Clone)]

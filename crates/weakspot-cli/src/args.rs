@@ -142,6 +142,12 @@ pub struct CheckArgs {
     /// Go on after the first violation, and group violations by their pair of accesses
     #[arg(long)]
     pub all: bool,
+    /// A deadlock is not an error
+    #[arg(long)]
+    pub allow_deadlock: bool,
+    /// A wait may end without a notification
+    #[arg(long)]
+    pub spurious_wakeups: bool,
     /// Print the intermediate representation of the program and stop
     #[arg(long)]
     pub dump_ir: bool,

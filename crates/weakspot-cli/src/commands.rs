@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod fence;
 mod fmt;
+mod limits;
 mod litmus;
 mod man;
 mod trace;

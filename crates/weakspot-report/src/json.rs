@@ -267,14 +267,16 @@ impl<'a> Litmus<'a> {
     }
 }
 
-/// Two accesses of one thread that a store buffer turns round.
+/// A pair of accesses that a store buffer turns round.
 #[derive(Debug, Clone, Serialize)]
 pub struct Violation<'a> {
     /// The store that is late.
     pub store: Place<'a>,
-    /// The access that overtakes it.
+    /// The event of the same thread that it is delayed past.
+    pub passed: Place<'a>,
+    /// The access of another thread, to the location of the store, that comes before it.
     pub access: Place<'a>,
-    /// The happens-before cycle through both.
+    /// The happens-before cycle through all of them.
     pub cycle: Vec<Place<'a>>,
 }
 
@@ -284,12 +286,16 @@ pub struct Check<'a> {
     /// `verdict` is `safe`, `unsafe`, `error` or `bounded`.
     #[serde(flatten)]
     pub head: Head<'a>,
+    /// `attack` or `stateless`.
+    pub engine: &'static str,
     /// Was every execution looked at?
     pub exhaustive: bool,
-    /// SC executions explored.
+    /// SC executions explored; 0 for the attack engine, which looks at states.
     pub executions: u64,
     /// How many of them tripped the monitor.
     pub borderline: u64,
+    /// States stored; 0 for the stateless engine.
+    pub states: u64,
     /// What breaks store-buffer safety, one for each pair of accesses.
     pub violations: Vec<Violation<'a>>,
     /// `harmful`, `benign` or `unknown`; only when `unsafe`.
@@ -298,15 +304,18 @@ pub struct Check<'a> {
     /// The SC execution of the first problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Vec<Event<'a>>>,
-    /// The relaxed execution of the first problem.
+    /// The relaxed execution of the first violation, which no SC execution matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub witness: Option<Vec<Event<'a>>>,
+    /// A relaxed execution that breaks the specification; only when `harmful`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harm: Option<Vec<Event<'a>>>,
     /// What went wrong; only when `error`, or `unsafe` and harmful.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure<'a>>,
-    /// Why there is no better answer; only when `bounded`.
+    /// Which limit stood in the way of a better answer; only when `bounded`, or `unsafe` and unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'a str>,
+    pub limit: Option<&'static str>,
 }
 
 /// A fence to be inserted.

@@ -5,6 +5,7 @@
 //! | [`style`] | the only place that knows colours and widths |
 //! | [`diagnostic`] | messages about places in the source, with the source shown |
 //! | [`timeline`] | a replayed execution, one column per thread |
+//! | [`violation`] | why a program is not store-buffer safe: accesses, cycle, fence |
 //! | [`json`] | the objects of `--json` |
 //! | [`herd`] | the log format of the herd7 simulator, for litmus tests |
 //!
@@ -16,3 +17,4 @@ pub mod herd;
 pub mod json;
 pub mod style;
 pub mod timeline;
+pub mod violation;

@@ -15,8 +15,8 @@ use weakspot_report::herd::LitmusResult;
 use weakspot_report::json;
 use weakspot_verify::litmus::{self as engine, LitmusError, LitmusOutcome, Scratch};
 
+use super::limits::jobs;
 use super::shown;
-use super::verify::jobs;
 use crate::args::LitmusArgs;
 use crate::exit::{Exit, Failure};
 use crate::input;

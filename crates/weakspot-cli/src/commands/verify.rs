@@ -2,24 +2,23 @@
 
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
-use std::time::Duration;
 
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Machine;
 use weakspot_model::replay::Replay;
-use weakspot_model::task::{Budget, Limit, Verdict};
+use weakspot_model::task::Verdict;
 use weakspot_report::json;
 use weakspot_report::style::Role;
 use weakspot_report::timeline::Execution;
 use weakspot_verify::explicit::{self, ExplicitOptions, ExplicitReport};
 
-use super::dump_ir;
-use crate::args::{Engine, LimitArgs, VerifyArgs};
+use super::{dump_ir, limits};
+use crate::args::{Engine, VerifyArgs};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::Output;
-use crate::progress::{SearchProgress, cancelled_by_signal};
+use crate::progress::SearchProgress;
 
 /// Verifies a program.
 pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, Failure> {
@@ -29,7 +28,7 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, Failure> {
         return dump_ir("verify", &program, output);
     }
     let options = explicit_options(args);
-    let budget = budget(&args.limits)?;
+    let budget = limits::budget(&args.limits)?;
     let progress = SearchProgress::new(output, &program.source.name);
     let report = explicit::try_verify(&program, &options, &budget, &progress);
     progress.finish();
@@ -74,29 +73,13 @@ fn explicit_options(args: &VerifyArgs) -> ExplicitOptions {
     let defaults = ExplicitOptions::new(args.model.into());
     ExplicitOptions {
         buffer: args.buffer.map_or(defaults.buffer, NonZeroUsize::get),
-        jobs: jobs(args.limits.jobs),
+        jobs: limits::jobs(args.limits.jobs),
         shortest: args.shortest,
         reduce: !args.no_reduction,
         allow_deadlock: args.allow_deadlock,
         spurious_wakeups: args.spurious_wakeups,
         ..defaults
     }
-}
-
-/// As many as asked for, else as many as there are processors.
-pub(super) fn jobs(asked: Option<NonZeroUsize>) -> usize {
-    asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
-}
-
-fn budget(limits: &LimitArgs) -> Result<Budget, Failure> {
-    let mut budget = Budget { cancelled: cancelled_by_signal()?, ..Budget::unlimited() };
-    if let Some(seconds) = limits.time_limit {
-        budget = budget.with_time(Duration::from_secs_f64(seconds));
-    }
-    if let Some(mib) = limits.memory_limit {
-        budget = budget.with_memory((mib.get() as u64) << 20);
-    }
-    Ok(budget)
 }
 
 /// What the engine found, checked by replay.
@@ -178,7 +161,7 @@ impl<'a> Answer<'a> {
         let _ = match &self.report.verdict {
             Verdict::Verified => writeln!(text),
             Verdict::Violated(witness) => writeln!(text, ": {}", witness.problem.message),
-            Verdict::Inconclusive(limit) => writeln!(text, ": {}", reached(*limit)),
+            Verdict::Inconclusive(limit) => writeln!(text, ": {}", limits::reached(*limit)),
         };
         text
     }
@@ -195,7 +178,8 @@ impl<'a> Answer<'a> {
             let _ = writeln!(text, "  at most {max_buffer} stores in a buffer (bound {})", self.buffer);
         }
         if let Verdict::Inconclusive(limit) = self.report.verdict {
-            let _ = writeln!(text, "  no violation so far, but not everything was looked at: {}", advice(limit));
+            let _ =
+                writeln!(text, "  no violation so far, but not everything was looked at: {}", limits::advice(limit));
         }
         text
     }
@@ -218,41 +202,11 @@ impl<'a> Answer<'a> {
             max_buffer,
             memory_bytes: stored_bytes,
             limit: match self.report.verdict {
-                Verdict::Inconclusive(limit) => Some(limit_name(limit)),
+                Verdict::Inconclusive(limit) => Some(limits::name(limit)),
                 _ => None,
             },
             error: self.replay.as_ref().and_then(|replay| json::Failure::of(self.program, replay)),
             trace: self.replay.as_ref().map(|replay| json::trace(self.program, replay)),
         }
-    }
-}
-
-fn limit_name(limit: Limit) -> &'static str {
-    match limit {
-        Limit::Buffer(_) => "buffer",
-        Limit::Time => "time",
-        Limit::Memory => "memory",
-        Limit::Cancelled => "cancelled",
-        Limit::States(_) => "states",
-    }
-}
-
-fn reached(limit: Limit) -> String {
-    match limit {
-        Limit::Buffer(bound) => format!("a store buffer wanted to hold more than {bound} stores"),
-        Limit::Time => "the time limit was reached".to_owned(),
-        Limit::Memory => "the memory limit was reached".to_owned(),
-        Limit::Cancelled => "interrupted".to_owned(),
-        Limit::States(bound) => format!("the limit of {bound} states was reached"),
-    }
-}
-
-fn advice(limit: Limit) -> &'static str {
-    match limit {
-        Limit::Buffer(_) => "raise --buffer, or bound the loop that stores",
-        Limit::Time => "raise --time-limit, or make the program smaller",
-        Limit::Memory => "raise --memory-limit, or make the program smaller",
-        Limit::Cancelled => "run it again to get an answer",
-        Limit::States(_) => "make the program smaller",
     }
 }
