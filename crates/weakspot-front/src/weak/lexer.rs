@@ -105,6 +105,8 @@ pub(super) struct Token {
     pub(super) kind: TokenKind,
     /// Where.
     pub(super) span: Span,
+    /// Something wrong was reported right before it, so a complaint about this token would be one too many.
+    pub(super) after_mistake: bool,
 }
 
 impl Token {
@@ -125,6 +127,8 @@ pub(super) struct Lexer<'source> {
     text: &'source str,
     offset: usize,
     keep_comments: bool,
+    /// See [`Token::after_mistake`].
+    mistake: bool,
     /// The names met so far.
     pub(super) names: Names<'source>,
     /// What went wrong so far.
@@ -141,6 +145,7 @@ impl<'source> Lexer<'source> {
             text,
             offset,
             keep_comments: false,
+            mistake: false,
             names: Names::new(),
             problems: Problems::default(),
             directives: Vec::new(),
@@ -154,6 +159,14 @@ impl<'source> Lexer<'source> {
 
     /// The next token.
     pub(super) fn next_token(&mut self) -> Token {
+        let after_mistake = std::mem::take(&mut self.mistake);
+        let token = self.scan();
+        let skipped = self.mistake && token.kind != TokenKind::Text;
+        self.mistake &= !skipped;
+        Token { after_mistake: after_mistake || skipped, ..token }
+    }
+
+    fn scan(&mut self) -> Token {
         loop {
             let bytes = self.text.as_bytes();
             while bytes.get(self.offset).is_some_and(u8::is_ascii_whitespace) {
@@ -169,18 +182,23 @@ impl<'source> Lexer<'source> {
                     }
                 }
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' => return self.word(start),
+                0x80.. if self.text[start..].starts_with(char::is_alphabetic) => return self.word(start),
                 b'0'..=b'9' => return self.integer(start),
                 b'"' => return self.string(start),
                 _ => match self.symbol() {
                     Some(symbol) => return self.token(TokenKind::Symbol(symbol), start),
-                    None => self.skip_unknown(start),
+                    None => {
+                        if let Some(symbol) = self.skip_unknown(start) {
+                            return self.token(TokenKind::Symbol(symbol), start);
+                        }
+                    }
                 },
             }
         }
     }
 
     fn token(&self, kind: TokenKind, start: usize) -> Token {
-        Token { kind, span: Span::new(start, self.offset) }
+        Token { kind, span: Span::new(start, self.offset), after_mistake: false }
     }
 
     /// Skips a comment; block comments nest.
@@ -217,17 +235,30 @@ impl<'source> Lexer<'source> {
     fn word(&mut self, start: usize) -> Token {
         let text = self.text;
         let rest = &text.as_bytes()[start..];
-        let length = rest.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(rest.len());
+        let mut length = rest.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_').unwrap_or(rest.len());
+        let foreign = rest.get(length).is_some_and(|b| !b.is_ascii());
+        if foreign {
+            let rest = &text[start..];
+            length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        }
         self.offset = start + length;
         let span = Span::new(start, self.offset);
-        if length > LONGEST_NAME {
+        if foreign && !text[start..self.offset].is_ascii() {
+            self.problems.error(span, || {
+                Diagnostic::error("unknown-character", "a name can only have ASCII letters, digits and `_`", span)
+                    .help("write it with the letters a-z and A-Z")
+            });
+        }
+        if length > LONGEST_NAME && !foreign {
             self.problems.error(span, || {
                 let message = format!("this name is longer than {LONGEST_NAME} characters");
                 Diagnostic::error("long-name", message, span).help("give it a shorter name")
             });
         }
-        let name = self.names.intern(&text[start..start + length.min(LONGEST_NAME)]);
-        Token { kind: TokenKind::Word(name), span }
+        let word = &text[start..self.offset];
+        let shown = word.char_indices().nth(LONGEST_NAME).map_or(word, |(end, _)| &word[..end]);
+        let name = self.names.intern(shown);
+        self.token(TokenKind::Word(name), start)
     }
 
     fn integer(&mut self, start: usize) -> Token {
@@ -263,6 +294,7 @@ impl<'source> Lexer<'source> {
             }
         }
         self.offset = at;
+        self.mistake = true;
         let opening = Span::new(start, start + 1);
         self.problems.error(opening, || {
             Diagnostic::error("unclosed-string", "this string is not closed on its line", opening)
@@ -278,30 +310,33 @@ impl<'source> Lexer<'source> {
         Some(symbol)
     }
 
-    /// Skips a run of characters that begin no token.
-    fn skip_unknown(&mut self, start: usize) {
+    /// Skips a run of characters that begin no token; gives the operator they stand for, if they do.
+    fn skip_unknown(&mut self, start: usize) -> Option<Symbol> {
         let unknown =
             |c: char| !c.is_ascii() || (c.is_ascii_control() && !c.is_ascii_whitespace()) || "#$'?@\\`~".contains(c);
         let rest = &self.text[start..];
-        let length = rest.find(|c| !unknown(c)).unwrap_or(rest.len());
-        debug_assert!(length > 0, "a byte that begins no token is unknown");
-        self.offset = start + length.max(1);
+        let first = rest.chars().next().unwrap_or_default();
+        let meant = stands_for(first);
+        let length = match meant {
+            Some(_) => first.len_utf8(),
+            None => rest.find(|c| !unknown(c) || stands_for(c).is_some()).unwrap_or(rest.len()).max(first.len_utf8()),
+        };
+        self.offset = start + length;
         let span = Span::new(start, self.offset);
         self.problems.error(span, || {
-            let first = rest.chars().next().unwrap_or_default();
             let diagnostic = if length == first.len_utf8() {
                 Diagnostic::error("unknown-character", format!("unknown character `{}`", first.escape_debug()), span)
             } else {
                 Diagnostic::error("unknown-character", "these characters have no meaning here", span)
             };
-            match stands_for(first) {
+            match meant {
                 Some(known) => diagnostic.help(format!("write `{known}`")),
-                None if first.is_alphabetic() => {
-                    diagnostic.help("names are made of the letters a-z, A-Z, digits and `_`")
-                }
                 None => diagnostic.help("remove it; text that is not part of the program goes into a `//` comment"),
             }
         });
+        let symbol = meant.and_then(|meant| Symbol::at_start_of(meant.as_bytes())).filter(|&s| s != Symbol::Slash);
+        self.mistake |= symbol.is_none();
+        symbol
     }
 }
 
@@ -319,7 +354,6 @@ fn stands_for(unknown: char) -> Option<&'static str> {
         '×' | '·' => "*",
         '÷' => "/",
         '←' => "=",
-        '#' => "//",
         '…' => "..=",
         _ => return None,
     })

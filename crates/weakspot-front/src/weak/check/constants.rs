@@ -129,7 +129,7 @@ impl Checker<'_> {
             FaultKind::DivisionByZero => {
                 ("this divides by zero".to_owned(), "the divisor of `/` and `%` must not be 0")
             }
-            FaultKind::Shift { amount } => (format!("this shifts by {amount}"), "shift by 0 to 63 bits"),
+            FaultKind::Shift { amount } => (format!("this shifts by {amount} bits"), "shift by 0 to 63 bits"),
             _ => ("this value does not fit into 64 bits".to_owned(), "values are 64-bit signed integers"),
         };
         self.error("constant-arithmetic", span, |_| Diagnostic::error("", message, span).help(help));

@@ -214,8 +214,10 @@ impl Checker<'_> {
             self.atomic(function, arguments, expr.span);
             return;
         }
-        for &argument in self.ast.list(arguments) {
-            self.value(argument);
+        if !function.name.is_operation() {
+            for &argument in self.ast.list(arguments) {
+                self.value(argument);
+            }
         }
         match self.tables.item(function.name) {
             Some(Item::Function(index)) => {
@@ -258,7 +260,8 @@ impl Checker<'_> {
             if let Some(item) = found {
                 let message = format!("`{name}` is {} and cannot be called", item.kind());
                 return Diagnostic::error("", message, ident.span)
-                    .related(checker.item_ident(item).span, "declared here");
+                    .related(checker.item_ident(item).span, "declared here")
+                    .help("only functions and operations can be called");
             }
             if ident.name.is_operation() {
                 let message = format!("`{name}` is a statement and has no value");
@@ -345,7 +348,7 @@ impl Checker<'_> {
             self.report_unknown_thread(thread);
             return;
         };
-        let Some(instance) = self.instance(thread, item, index) else { return };
+        let Some(instance) = self.instance(thread, item, index, local) else { return };
         if let Some(found) = self.find_thread_local(thread, item, local) {
             let index = self.observe(instance, found);
             self.tables.meanings[id.index()] = Meaning::Observed { thread: instance, index };
@@ -381,7 +384,7 @@ impl Checker<'_> {
     }
 
     /// Which instance of a thread item is meant.
-    fn instance(&mut self, ident: Ident, item: u32, index: Option<ExprId>) -> Option<ThreadId> {
+    fn instance(&mut self, ident: Ident, item: u32, index: Option<ExprId>, local: Ident) -> Option<ThreadId> {
         let instances = self.tables.threads[item as usize];
         match (instances.count, index) {
             (None, None) => Some(instances.first),
@@ -389,7 +392,8 @@ impl Checker<'_> {
                 self.error("missing-index", ident.span, |checker| {
                     let name = checker.text(ident.name);
                     let message = format!("there are {count} threads `{name}`; which one is meant?");
-                    Diagnostic::error("", message, ident.span).help(format!("write `{name}[0].r`"))
+                    Diagnostic::error("", message, ident.span)
+                        .help(format!("write `{name}[0].{}`", checker.text(local.name)))
                 });
                 None
             }
@@ -397,7 +401,7 @@ impl Checker<'_> {
                 self.error("not-an-array", ident.span, |checker| {
                     let name = checker.text(ident.name);
                     Diagnostic::error("", format!("`{name}` is a single thread"), ident.span)
-                        .help(format!("write `{name}.r`"))
+                        .help(format!("write `{name}.{}`", checker.text(local.name)))
                 });
                 None
             }
@@ -453,6 +457,7 @@ impl Checker<'_> {
             let help = match (suggest::did_you_mean(name, locals.iter().copied()), locals.len()) {
                 (Some(close), _) => close,
                 (None, 0) => format!("declare it in the thread: `let {name} = …;`"),
+                (None, 1) => format!("its only local is `{}`", locals[0]),
                 (None, _) => {
                     let names: Vec<String> = locals.iter().take(8).map(|local| format!("`{local}`")).collect();
                     format!("its locals are {}", names.join(", "))

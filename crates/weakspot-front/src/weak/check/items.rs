@@ -79,7 +79,9 @@ impl Checker<'_> {
     fn limit_mutexes(&mut self, declared: &[Ident], what: &str) {
         if let Some(ident) = declared.get(MOST_MUTEXES) {
             let message = format!("a program can have {MOST_MUTEXES} {what}, this one has {}", declared.len());
-            self.error("too-many", ident.span, |_| Diagnostic::error("", message, ident.span));
+            self.error("too-many", ident.span, |_| {
+                Diagnostic::error("", message, ident.span).help("a model that small machines can explore needs a few")
+            });
         }
     }
 
@@ -223,12 +225,12 @@ impl Checker<'_> {
                 let span = thread.ident.span;
                 self.error("too-many", span, |_| {
                     let message = format!("a program can have {MOST_THREADS} threads, this one has more");
-                    Diagnostic::error("", message, span)
+                    Diagnostic::error("", message, span).help("two or three are usually enough to show a problem")
                 });
             }
         }
         self.tables.observed = vec![Vec::new(); total.min(MOST_THREADS)];
-        if self.ast.threads.is_empty() && !self.ast.items_lost {
+        if self.ast.threads.is_empty() && !self.problems.any_error() {
             self.error("no-threads", Span::default(), |_| {
                 Diagnostic::error("", "this program has no threads", Span::default())
                     .help("declare some: `thread name { … }`, or `thread name[2] { … }` for two of the same kind")

@@ -234,7 +234,11 @@ impl Checker<'_> {
     /// Reports an error; the message is worded only if it will be kept.
     fn error(&mut self, code: &'static str, span: Span, describe: impl FnOnce(&Self) -> Diagnostic) {
         let mut problems = std::mem::take(self.problems);
-        problems.error(span, || Diagnostic { code, ..describe(self) });
+        problems.error(span, || {
+            let diagnostic = describe(self);
+            let code = if diagnostic.code.is_empty() { code } else { diagnostic.code };
+            Diagnostic { code, ..diagnostic }
+        });
         *self.problems = problems;
     }
 

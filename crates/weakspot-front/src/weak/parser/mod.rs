@@ -124,6 +124,9 @@ impl Parser<'_> {
 
     fn report(&mut self, diagnostic: Diagnostic) -> Reported {
         let span = diagnostic.span;
+        if self.current.after_mistake && span == self.current.span {
+            return Reported;
+        }
         self.lexer.problems.error(span, || diagnostic);
         Reported
     }

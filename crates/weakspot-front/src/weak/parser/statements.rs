@@ -194,8 +194,12 @@ impl Parser<'_> {
             names::BREAK => Ok(self.word_statement(StmtKind::Break)),
             names::CONTINUE => Ok(self.word_statement(StmtKind::Continue)),
             names::RETURN => self.return_statement(),
-            names::SKIP if follows(Symbol::Semicolon) => Ok(self.word_statement(StmtKind::Skip)),
-            names::FENCE if follows(Symbol::Semicolon) => Ok(self.word_statement(StmtKind::Fence(FenceKind::Full))),
+            names::SKIP if follows(Symbol::Semicolon) || self.next_is_elsewhere() => {
+                Ok(self.word_statement(StmtKind::Skip))
+            }
+            names::FENCE if follows(Symbol::Semicolon) || self.next_is_elsewhere() => {
+                Ok(self.word_statement(StmtKind::Fence(FenceKind::Full)))
+            }
             names::FENCE if follows(Symbol::OpenParen) => self.fence(),
             names::CRITICAL if follows(Symbol::OpenBrace) => {
                 let word = self.bump().span;
@@ -207,6 +211,16 @@ impl Parser<'_> {
             names::TRUE | names::FALSE | names::ME => self.other_statement(),
             _ if word.is_reserved() => Err(self.misplaced_word(word)),
             _ => self.named_statement(word),
+        }
+    }
+
+    /// Does the next token belong to something else, so that only the `;` of this word is missing?
+    fn next_is_elsewhere(&self) -> bool {
+        let gap = &self.text[self.current.span.end as usize..self.next.span.start as usize];
+        match self.next.kind {
+            TokenKind::End | TokenKind::Symbol(Symbol::CloseBrace) => true,
+            TokenKind::Word(_) => gap.contains('\n'),
+            _ => false,
         }
     }
 
