@@ -1,13 +1,18 @@
 //! Claims about the litmus engine, one at a time.
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use weakspot_front::litmus::parse;
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::litmus::LitmusTest;
+use weakspot_model::litmus::{Condition, LitmusTest};
 use weakspot_model::problem::ProblemKind;
 use weakspot_model::source::SourceFile;
+use weakspot_model::task::{Budget, Limit};
 use weakspot_testkit::sketch::{Expr, Sketch, SketchCell, Stmt};
-use weakspot_verify::litmus::{LitmusError, LitmusOutcome, MAX_EVENTS, Observation, Scratch, Witnesses, run};
+use weakspot_verify::litmus::{
+    LitmusError, LitmusOutcome, MAX_EVENTS, Observation, Scratch, Witnesses, run, run_within,
+};
 
 fn test(text: &str) -> LitmusTest {
     parse(&SourceFile::new("test.litmus", text)).unwrap_or_else(|errors| panic!("{errors:?}"))
@@ -167,16 +172,39 @@ fn padded(length: usize) -> LitmusTest {
 #[test]
 fn long_tests_are_decided_like_short_ones() {
     let mut scratch = Scratch::default();
-    for length in [1, 20, 31, 32, 100, 400] {
+    for length in [1, 20, 30, 31, 100, 126, 127, 250] {
         let test = padded(length);
         let executions = MemoryModel::ALL.map(|model| run(&test, model, &mut scratch).unwrap().executions);
         assert_eq!(executions, [3, 4, 4], "{length} loads");
         assert!(!run(&test, MemoryModel::Tso, &mut scratch).unwrap().robust);
     }
-    let events = 2 * (600 + 2);
+    let events = 2 * (255 + 2);
     assert!(events > MAX_EVENTS);
-    let refused = run(&padded(600), MemoryModel::Tso, &mut scratch);
+    let refused = run(&padded(255), MemoryModel::Tso, &mut scratch);
     assert_eq!(refused, Err(LitmusError::TooManyEvents { events }));
+}
+
+/// Four threads that write the same location five times each: more coherence orders than anybody can count.
+#[test]
+fn a_search_that_is_too_long_ends_with_its_budget() {
+    let cell = SketchCell { init: 0, range: None };
+    let sketch = Sketch {
+        cells: vec![cell],
+        mutexes: 0,
+        condvars: 0,
+        registers: 1,
+        threads: vec![vec![Stmt::Store(0, Expr::Const(1)); 5]; 4],
+        forbidden: Vec::new(),
+    };
+    let test = LitmusTest {
+        program: sketch.program(),
+        observed: Vec::new(),
+        condition: Condition::True,
+        ..test(STORE_BUFFERING)
+    };
+    let budget = Budget::unlimited().with_time(Duration::from_millis(20));
+    let answer = run_within(&test, MemoryModel::Tso, &budget, &mut Scratch::default());
+    assert_eq!(answer, Err(LitmusError::OutOf(Limit::Time)));
 }
 
 #[test]
