@@ -25,11 +25,13 @@ fn from_text(sketch: &Sketch) -> Program {
     }
 }
 
+/// Registers that `final` looks at, by name, and memory. The front end may drop others.
+type Final = (Vec<(String, i64)>, Vec<i64>);
+
 /// Everything a program does that does not depend on how it was lowered.
 #[derive(Debug, PartialEq, Eq)]
 struct Meaning {
-    /// Registers that `final` looks at, by name, and memory. The front end may drop others.
-    finals: BTreeSet<(Vec<(String, i64)>, Vec<i64>)>,
+    finals: BTreeSet<Final>,
     problems: BTreeSet<ProblemKind>,
     spins: bool,
 }
