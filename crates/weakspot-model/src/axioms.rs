@@ -21,6 +21,9 @@
 //! plain stores to other cells are not ordered before it, with or without a store-store fence between; everything
 //! after the atomic is ordered after it. A store-store fence is an element of the relation that earlier stores precede
 //! and later stores follow, and nothing else.
+//!
+//! Every trace of SC is one of TSO, and every trace of TSO one of PSO, for all programs: what PSO keeps in order (with
+//! its fences, transitively), TSO keeps too, since it keeps all stores in order and its atomics drain the buffer.
 
 use crate::buffer::MemoryModel;
 use crate::ir::FenceKind;

@@ -3,7 +3,7 @@
 //! [`reach`] visits every reachable state; [`traces`] visits every reachable pair of state and trace so far, and so
 //! gives every trace of a complete execution. Both give up (and say so) past a number of visits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rustc_hash::FxHashSet;
 use weakspot_model::machine::{Action, Machine, Outcome, Rest, State};
@@ -45,7 +45,7 @@ impl Default for Bounds {
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
     /// Every state, the initial one included. A state reached together with a problem is not among them.
-    pub states: FxHashSet<State>,
+    pub states: HashSet<State>,
     /// How many enabled actions all those states have together.
     pub transitions: usize,
     /// Every kind of problem that can happen.

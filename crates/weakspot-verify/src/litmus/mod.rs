@@ -29,11 +29,12 @@ use thiserror::Error;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::litmus::{Condition, LitmusTest, Observable, Quantifier};
 use weakspot_model::problem::Problem;
+use weakspot_model::task::{Budget, Limit};
 
 use evaluate::Tally;
 use graph::Graph;
 use path::Paths;
-use search::{Search, SearchBuffers};
+use search::{Search, SearchBuffers, Stop, Task};
 
 /// How often a backward jump is followed before the path is cut off.
 pub const UNROLL: u32 = 2;
@@ -42,7 +43,7 @@ pub const UNROLL: u32 = 2;
 pub const MAX_PATHS: usize = 1 << 16;
 
 /// The most events one execution may have.
-pub const MAX_EVENTS: usize = 1024;
+pub const MAX_EVENTS: usize = 512;
 
 /// What a model allows a test to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +113,9 @@ pub enum LitmusError {
         /// How many it has.
         events: usize,
     },
+    /// Not every execution was looked at.
+    #[error("the executions of the test were not all looked at within the limits")]
+    OutOf(Limit),
     /// An execution that the model allows runs into a program error.
     #[error("{}", .0.message)]
     Failed(Problem),
@@ -128,6 +132,16 @@ pub struct Scratch {
 
 /// Enumerates the executions a model allows.
 pub fn run(test: &LitmusTest, model: MemoryModel, scratch: &mut Scratch) -> Result<LitmusOutcome, LitmusError> {
+    run_within(test, model, &Budget::unlimited(), scratch)
+}
+
+/// Enumerates the executions a model allows, unless the budget is spent before.
+pub fn run_within(
+    test: &LitmusTest,
+    model: MemoryModel,
+    budget: &Budget,
+    scratch: &mut Scratch,
+) -> Result<LitmusOutcome, LitmusError> {
     let program = &test.program;
     let Scratch { paths, graph, buffers, tally } = scratch;
     paths.collect(program)?;
@@ -136,14 +150,17 @@ pub fn run(test: &LitmusTest, model: MemoryModel, scratch: &mut Scratch) -> Resu
     let mut robust = true;
     while !paths.is_impossible() {
         graph.build(model, program.locations.len(), paths.choose(&chosen));
-        let failed = match graph.len() {
-            0..=64 => Search::<1>::run(test, graph, &paths.nodes, buffers, tally, &mut robust),
-            65..=256 => Search::<4>::run(test, graph, &paths.nodes, buffers, tally, &mut robust),
-            257..=MAX_EVENTS => Search::<16>::run(test, graph, &paths.nodes, buffers, tally, &mut robust),
+        let task = Task { test, graph, nodes: &paths.nodes, budget };
+        let stopped = match graph.len() {
+            0..=64 => Search::<1>::run(task, buffers, tally, &mut robust),
+            65..=256 => Search::<4>::run(task, buffers, tally, &mut robust),
+            257..=MAX_EVENTS => Search::<8>::run(task, buffers, tally, &mut robust),
             events => return Err(LitmusError::TooManyEvents { events }),
         };
-        if let Some((thread, fault)) = failed {
-            return Err(LitmusError::Failed(fault.describe(program, thread)));
+        match stopped {
+            None => {}
+            Some(Stop::Failed(thread, fault)) => return Err(LitmusError::Failed(fault.describe(program, thread))),
+            Some(Stop::OutOf(limit)) => return Err(LitmusError::OutOf(limit)),
         }
         if !paths.next(&mut chosen) {
             break;

@@ -15,6 +15,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::litmus::LitmusTest;
 use weakspot_model::problem::Fault;
+use weakspot_model::task::{Budget, Limit};
 
 use super::evaluate::{Evaluation, Leaf, Tally};
 use super::graph::{Graph, NONE};
@@ -25,10 +26,19 @@ use super::path::Node;
 pub(super) struct SearchBuffers {
     rows_1: Vec<[u64; 1]>,
     rows_4: Vec<[u64; 4]>,
-    rows_16: Vec<[u64; 16]>,
+    rows_8: Vec<[u64; 8]>,
     placed: Placed,
     evaluation: Evaluation,
     plan: Vec<Decision>,
+}
+
+/// What a search is about.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub test: &'a LitmusTest,
+    pub graph: &'a Graph,
+    pub nodes: &'a [Node],
+    pub budget: &'a Budget,
 }
 
 /// The choices made so far.
@@ -68,7 +78,7 @@ macro_rules! width {
 
 width!(1, rows_1);
 width!(4, rows_4);
-width!(16, rows_16);
+width!(8, rows_8);
 
 /// A search among the executions of one graph, with rows of `W` words.
 pub(super) struct Search<'a, const W: usize> {
@@ -80,22 +90,35 @@ pub(super) struct Search<'a, const W: usize> {
     leaf: Leaf<'a>,
     /// Every execution so far is sequentially consistent.
     robust: &'a mut bool,
-    failed: Option<(ThreadId, Fault)>,
+    budget: &'a Budget,
+    /// Choices made, to ask the budget now and then.
+    choices: u32,
+    stopped: Option<Stop>,
 }
+
+/// Why a search was given up.
+pub(super) enum Stop {
+    /// An execution has a program error.
+    Failed(ThreadId, Fault),
+    /// The budget is spent.
+    OutOf(Limit),
+}
+
+/// The budget is asked once in so many choices.
+const CHOICES_BETWEEN_QUESTIONS: u32 = 1 << 14;
 
 impl<'a, const W: usize> Search<'a, W>
 where
     SearchBuffers: Width<W>,
 {
-    /// Counts the executions of the graph into `tally`; gives the first program error, if an execution has one.
+    /// Counts the executions of the graph into `tally`. Stops at the first program error.
     pub fn run(
-        test: &'a LitmusTest,
-        graph: &'a Graph,
-        nodes: &'a [Node],
+        task: Task<'a>,
         buffers: &'a mut SearchBuffers,
         tally: &'a mut Tally,
         robust: &'a mut bool,
-    ) -> Option<(ThreadId, Fault)> {
+    ) -> Option<Stop> {
+        let Task { test, graph, nodes, budget } = task;
         let model = graph.model.expect("invariant: the graph is built before the search");
         plan(graph, &mut buffers.plan, &mut buffers.placed);
         let mut rows = std::mem::take(Width::<W>::rows(buffers));
@@ -109,11 +132,14 @@ where
         let SearchBuffers { placed, evaluation, plan, .. } = &mut *buffers;
         evaluation.prepare(nodes.len());
         let leaf = Leaf { test, graph, nodes, evaluation, tally };
-        let mut search = Search { graph, model, plan, rows: &mut rows, placed, leaf, robust, failed: None };
+        let rows_of_search = &mut rows;
+        let (choices, stopped) = (0, None);
+        let mut search =
+            Search { graph, model, plan, rows: rows_of_search, placed, leaf, robust, budget, choices, stopped };
         search.decide(0, false);
-        let failed = search.failed;
+        let stopped = search.stopped;
         *Width::<W>::rows(buffers) = rows;
-        failed
+        stopped
     }
 }
 
@@ -148,6 +174,13 @@ struct Edge {
 impl<const W: usize> Search<'_, W> {
     /// Makes the choices from `depth` on. `is_broken`: the execution is known not to be sequentially consistent.
     fn decide(&mut self, depth: usize, is_broken: bool) {
+        self.choices = self.choices.wrapping_add(1);
+        if self.choices.is_multiple_of(CHOICES_BETWEEN_QUESTIONS)
+            && let Some(limit) = self.budget.exhausted(size_of_val(self.rows) as u64)
+        {
+            self.stopped = Some(Stop::OutOf(limit));
+            return;
+        }
         match self.plan.get(depth) {
             Some(&Decision::Write { loc, position }) => self.place_write(depth, loc, position, is_broken),
             Some(&Decision::Read { loc, event }) => self.choose_source(depth, loc, event, is_broken),
@@ -172,7 +205,7 @@ impl<const W: usize> Search<'_, W> {
                 self.decide(depth + 1, is_broken);
                 self.placed.index[write as usize] = 0;
             }
-            if self.failed.is_some() {
+            if self.stopped.is_some() {
                 return;
             }
         }
@@ -205,7 +238,7 @@ impl<const W: usize> Search<'_, W> {
                 self.placed.index[event as usize] = index;
                 self.decide(depth + 1, is_broken);
             }
-            if self.failed.is_some() {
+            if self.stopped.is_some() {
                 return;
             }
         }
@@ -239,7 +272,7 @@ impl<const W: usize> Search<'_, W> {
         match self.leaf.visit(self.placed) {
             Ok(true) => *self.robust &= !is_broken,
             Ok(false) => {}
-            Err(failed) => self.failed = Some(failed),
+            Err((thread, fault)) => self.stopped = Some(Stop::Failed(thread, fault)),
         }
     }
 }
