@@ -180,6 +180,7 @@ pub enum Monitor {
 
 /// `weakspot verify`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct VerifyArgs {
     /// The program: a .weak or a .litmus file; - reads standard input
     #[arg(value_hint = ValueHint::FilePath)]

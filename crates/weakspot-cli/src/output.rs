@@ -66,6 +66,7 @@ impl Output {
     }
 
     /// Prints a result.
+    #[expect(clippy::unused_self, reason = "where text goes is the business of the output, not of its callers")]
     pub fn result(&self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -82,6 +83,7 @@ impl Output {
     }
 
     /// Prints an error. Nothing is left to do if standard error is closed.
+    #[expect(clippy::unused_self, reason = "where text goes is the business of the output, not of its callers")]
     pub fn error(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }

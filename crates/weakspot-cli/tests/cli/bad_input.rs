@@ -47,7 +47,7 @@ fn an_unreadable_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let workspace = Workspace::with("secret.weak", STORE_BUFFERING);
     let path = workspace.path().join("secret.weak");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::File::open(&path).is_ok() {
         return; // the tests are run by a user who may read everything
     }
