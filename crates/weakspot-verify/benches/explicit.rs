@@ -34,7 +34,9 @@ fn main() {
     println!("{:<34} {:>11} {:>9} {:>9} {:>7}", "model", "states", "1 job s", "2 jobs s", "ratio");
     for model in large_models().iter().filter(|model| model.name.contains(&wanted)) {
         measure(model);
-        if std::env::var("CMP").is_ok() { compare_jobs(model); }
+        if std::env::var("CMP").is_ok() {
+            compare_jobs(model);
+        }
     }
 }
 
@@ -71,7 +73,8 @@ fn compare_jobs(model: &Model) {
 }
 
 fn unreduced(name: &'static str, sketch: &Sketch, model: MemoryModel, buffer: usize) -> Model {
-    let options = ExplicitOptions { reduce: false, buffer, max_states: Some(30_000_000), ..ExplicitOptions::new(model) };
+    let options =
+        ExplicitOptions { reduce: false, buffer, max_states: Some(30_000_000), ..ExplicitOptions::new(model) };
     Model { name, program: sketch.program(), options }
 }
 
