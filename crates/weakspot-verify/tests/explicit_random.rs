@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::liveness::Liveness;
-use weakspot_model::machine::{Machine, State};
+use weakspot_model::machine::{Machine, Outcome, Rest, State};
 use weakspot_model::problem::ProblemKind;
 use weakspot_model::task::{Budget, Limit, Verdict};
 use weakspot_testkit::generate::Shape;
@@ -153,4 +153,81 @@ fn programs_that_end_agree_with_brute_force_when_waiters_wake_by_themselves() {
 #[test]
 fn loops_agree_with_brute_force() {
     compare(&Shape::looping(), 0..1500, 2, false);
+}
+
+#[test]
+fn several_workers_find_what_one_finds() {
+    for seed in 0..250 {
+        for shape in [Shape::terminating(), Shape::looping()] {
+            let program = shape.generate(seed).program();
+            for (model, reduce) in MemoryModel::ALL.into_iter().flat_map(|model| [(model, true), (model, false)]) {
+                let options = ExplicitOptions { buffer: 3, reduce, ..ExplicitOptions::new(model) };
+                let one = outcomes(&program, &options);
+                let three = outcomes(&program, &ExplicitOptions { jobs: 3, ..options.clone() });
+                assert_eq!((one.states, one.transitions), (three.states, three.transitions), "seed {seed}");
+                assert_eq!((&one.problems, one.limit), (&three.problems, three.limit), "seed {seed}");
+                assert_eq!(one.finals, three.finals, "seed {seed}");
+                let two = ExplicitOptions { jobs: 2, ..options };
+                let verdict = explicit::verify(&program, &two, &Budget::unlimited(), &()).verdict;
+                assert_eq!(wrong_verdict(&verdict, &one.problems, one.limit), None, "seed {seed}");
+            }
+        }
+    }
+}
+
+/// The fewest actions that lead to a problem, by breadth-first search on the reference machine.
+fn fewest_actions(machine: &Machine<'_>) -> Option<usize> {
+    let (start, outcome) = machine.start();
+    let mut seen = HashSet::from([start.clone()]);
+    let mut layer = if outcome == Outcome::Continues { vec![start] } else { Vec::new() };
+    for length in 0.. {
+        let rests = |state: &State| machine.enabled(state).is_empty() && matches!(machine.rest(state), Rest::Failed(_));
+        if layer.is_empty() {
+            return None;
+        }
+        if layer.iter().any(rests) {
+            return Some(length);
+        }
+        let mut next_layer = Vec::new();
+        for state in &layer {
+            for action in machine.enabled(state) {
+                let mut next = state.clone();
+                match machine.apply(&mut next, action).1 {
+                    // No state of this layer is a problem by itself, so this is the shortest.
+                    Outcome::Failed(_) => return Some(length + 1),
+                    Outcome::Continues if seen.insert(next.clone()) => next_layer.push(next),
+                    Outcome::Continues | Outcome::Pruned => {}
+                }
+            }
+        }
+        layer = next_layer;
+    }
+    None
+}
+
+#[test]
+fn the_shortest_counterexample_is_as_short_as_brute_force_finds() {
+    let mut found = 0;
+    for seed in 0..400 {
+        let sketch = Shape::terminating().generate(seed);
+        let program = sketch.program();
+        for model in MemoryModel::ALL {
+            let machine = Machine::new(&program, model);
+            if machine.start().1 != Outcome::Continues {
+                continue;
+            }
+            let fewest = fewest_actions(&machine);
+            found += usize::from(fewest.is_some());
+            for jobs in [1, 2] {
+                let options = ExplicitOptions { shortest: true, jobs, ..ExplicitOptions::new(model) };
+                let length = match explicit::verify(&program, &options, &Budget::unlimited(), &()).verdict {
+                    Verdict::Violated(witness) => Some(witness.actions.len()),
+                    Verdict::Verified => None,
+                    Verdict::Inconclusive(limit) => panic!("{limit:?}"),
+                };
+                assert_eq!(length, fewest, "seed {seed}, {}, {jobs} jobs\n{}", model.name(), sketch.text());
+            }
+        }
+    }
+    assert!(found > 300, "only {found} violations: the test has become too easy");
 }

@@ -173,10 +173,10 @@ pub fn outcomes(
     progress: &dyn Progress,
 ) -> Result<Outcomes, InternalError> {
     let task = Task { machine: machine(program, options), options, budget, progress, goal: Goal::Everything };
-    let Run { collected, witness, limit, states, transitions, .. } = task.run()?;
+    let Run { collected, witness, limit, states, transitions, stored_bytes, .. } = task.run()?;
     let Collected { mut problems, finals } = collected;
     problems.extend(witness.map(|witness| witness.problem.kind));
-    Ok(Outcomes { finals, problems, limit, states, transitions })
+    Ok(Outcomes { finals, problems, limit, states, transitions, stored_bytes })
 }
 
 fn machine<'p>(program: &'p Program, options: &ExplicitOptions) -> Machine<'p> {

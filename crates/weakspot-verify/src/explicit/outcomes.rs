@@ -39,4 +39,6 @@ pub struct Outcomes {
     pub states: u64,
     /// Actions performed.
     pub transitions: u64,
+    /// Bytes of all tables at the end, unused capacity included.
+    pub stored_bytes: u64,
 }

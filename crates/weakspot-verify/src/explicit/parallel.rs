@@ -13,7 +13,7 @@ use super::search::Worker;
 use super::store::{StateStore, hash_row};
 
 /// States of a batch.
-const BATCH: usize = 1024;
+const BATCH: usize = 256;
 
 /// While waiting for the others, look up this often whether one of them is gone.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -87,13 +87,30 @@ impl<const W: usize> Exchange<W> {
         (index * self.jobs() + self.me) as u32
     }
 
-    /// Hands a state to its owner, sooner or later.
-    pub fn send(&mut self, owner: usize, state: &[u32; W], parent: u32) {
-        let batch = &mut self.outgoing[owner];
-        batch.push((*state, parent));
-        if batch.len() >= BATCH {
-            let full = std::mem::replace(batch, Vec::with_capacity(BATCH));
-            self.post(owner, Message::States(full));
+    /// Hands states to their owners, sooner or later; `store` is this worker's own.
+    pub fn send(&mut self, states: &[[u32; W]], parent: u32, store: &mut StateStore<W>) {
+        if self.jobs() == 1 {
+            self.outgoing[0].extend(states.iter().map(|&state| (state, parent)));
+        } else {
+            for state in states {
+                let owner = self.owner(hash_row(state));
+                self.outgoing[owner].push((*state, parent));
+            }
+        }
+        for owner in 0..self.jobs() {
+            if self.outgoing[owner].len() >= BATCH {
+                self.dispatch(owner, store);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, owner: usize, store: &mut StateStore<W>) {
+        if owner == self.me {
+            store.insert_batch(&self.outgoing[owner]);
+            self.outgoing[owner].clear();
+        } else if !self.outgoing[owner].is_empty() {
+            let batch = std::mem::replace(&mut self.outgoing[owner], Vec::with_capacity(BATCH));
+            self.post(owner, Message::States(batch));
         }
     }
 
@@ -115,11 +132,7 @@ impl<const W: usize> Exchange<W> {
 
     fn take_in(&mut self, message: Message<W>, store: &mut StateStore<W>) {
         match message {
-            Message::States(batch) => {
-                for (state, parent) in &batch {
-                    store.insert(hash_row(state), state, *parent);
-                }
-            }
+            Message::States(batch) => store.insert_batch(&batch),
             Message::EndOfLayer => self.marks += 1,
             Message::Next(wish) => {
                 self.wishes += 1;
@@ -131,10 +144,7 @@ impl<const W: usize> Exchange<W> {
     /// Sends what is left of this layer, and waits until all others have.
     pub fn finish_layer(&mut self, store: &mut StateStore<W>, board: &Board<'_>) {
         for owner in 0..self.jobs() {
-            let rest = std::mem::take(&mut self.outgoing[owner]);
-            if !rest.is_empty() {
-                self.post(owner, Message::States(rest));
-            }
+            self.dispatch(owner, store);
         }
         self.post_to_others(|| Message::EndOfLayer);
         while self.marks + 1 < self.jobs() && !board.abandoned() {

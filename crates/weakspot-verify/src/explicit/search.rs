@@ -126,15 +126,7 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
         self.judge_failures(&state, index, length);
         let Self { exchange, successors, store, .. } = self;
         let parent = exchange.global(index);
-        for next in successors.states() {
-            let hash = hash_row(next);
-            let owner = exchange.owner(hash);
-            if owner == exchange.me() {
-                store.insert(hash, next, parent);
-            } else {
-                exchange.send(owner, next, parent);
-            }
-        }
+        exchange.send(successors.states(), parent, store);
         self.counters.transitions += self.successors.actions();
         self.counters.expanded += 1;
         if self.counters.expanded.is_multiple_of(STATES_BETWEEN_CHECKS) || self.at_state_limit() {

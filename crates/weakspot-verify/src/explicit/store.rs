@@ -13,6 +13,9 @@ pub(crate) const NO_PARENT: u32 = u32::MAX;
 /// An entry that holds no index. The index with all bits set is never used.
 const EMPTY: u32 = u32::MAX;
 
+/// Rows looked up together.
+const CHUNK: usize = 32;
+
 const FIRST_BITS: u32 = 10;
 
 /// The hash of a state: top bits place it in the table, low bits say which worker owns it.
@@ -88,6 +91,39 @@ impl<const W: usize> StateStore<W> {
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// Adds rows with their parents unless they are there.
+    ///
+    /// What costs time in a large table is waiting for memory. So three passes: look at the entry where each row
+    /// should be, look at the rows those entries name, and only then go through the rest one by one. The look-ups of a
+    /// pass do not depend on each other, and the processor waits for many at once.
+    pub fn insert_batch(&mut self, batch: &[([u32; W], u32)]) {
+        for chunk in batch.chunks(CHUNK) {
+            let mut hashes = [0; CHUNK];
+            let mut entries = [EMPTY; CHUNK];
+            for ((hash, entry), (row, _)) in hashes.iter_mut().zip(&mut entries).zip(chunk) {
+                *hash = hash_row(row);
+                *entry = self.table[(*hash >> (64 - self.bits)) as usize];
+            }
+            let mut known = [false; CHUNK];
+            for (at, (row, _)) in chunk.iter().enumerate() {
+                known[at] = self.names(entries[at], hashes[at], row);
+            }
+            for (at, (row, parent)) in chunk.iter().enumerate() {
+                if !known[at] {
+                    self.insert(hashes[at], row, *parent);
+                }
+            }
+        }
+    }
+
+    /// Does an entry of the table stand for this row?
+    fn names(&self, entry: u32, hash: u64, row: &[u32; W]) -> bool {
+        let index_mask = index_mask(self.bits);
+        entry != EMPTY
+            && entry & !index_mask == tag(hash, self.bits)
+            && self.rows[(entry & index_mask) as usize] == *row
     }
 
     fn push(&mut self, row: &[u32; W], parent: u32) {

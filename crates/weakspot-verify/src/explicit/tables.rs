@@ -67,7 +67,7 @@ impl<'s, 'p> Tables<'s, 'p> {
         }
         for (thread, &config) in state[1..=self.threads.len()].iter().enumerate() {
             let known = self.threads[thread].configs.get(config as usize);
-            if known.is_none_or(|config| config.step == Step::Missing) {
+            if known.is_none_or(|config| matches!(config.step, Step::Missing)) {
                 self.fetch_config(thread, config);
             }
         }
