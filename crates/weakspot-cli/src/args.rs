@@ -123,6 +123,7 @@ pub struct LimitArgs {
 
 /// `weakspot check`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct CheckArgs {
     /// The program: a .weak or a .litmus file; - reads standard input
     #[arg(value_hint = ValueHint::FilePath)]
@@ -161,7 +162,7 @@ pub struct CheckArgs {
 pub enum CheckEngine {
     /// Choose by the program
     Auto,
-    /// Systematic exploration of SC executions with a monitor
+    /// Systematic exploration of SC executions with a monitor (not there yet)
     Stateless,
     /// The exact stateful engine, for programs with loops
     Attack,
@@ -225,9 +226,9 @@ pub struct VerifyArgs {
 pub enum Engine {
     /// Every state one by one, buffers up to --buffer
     Explicit,
-    /// Sets of buffers as automata, unbounded
+    /// Sets of buffers as automata, unbounded (not there yet)
     Symbolic,
-    /// Partial-coherence abstractions, unbounded
+    /// Partial-coherence abstractions, unbounded (not there yet)
     Abstract,
 }
 

@@ -82,30 +82,35 @@ impl Execution<'_> {
         lone_statement(line).unwrap_or_else(|| self.source_text(site))
     }
 
-    /// The source text of a place on one line, with its label.
     fn source_text(&self, site: Site) -> String {
-        let info = self.site(site);
-        let text = self.program.source.text.get(info.span.range()).unwrap_or_default();
-        let (first, more) = text.split_once('\n').map_or((text, ""), |(first, rest)| (first, rest));
-        let mut words = first.split_whitespace().collect::<Vec<_>>().join(" ");
-        if more.trim().is_empty() {
-            words.truncate(words.trim_end_matches(';').trim_end().len());
-        } else {
-            words.push_str(" …");
-        }
-        match &info.label {
-            Some(label) if !words.starts_with(label.as_str()) => format!("{label}: {words}"),
-            _ => words,
-        }
+        place_text(self.program, site)
+    }
+}
+
+/// The source text of a place on one line, with its label.
+pub(crate) fn place_text(program: &Program, site: Site) -> String {
+    let info = &program.sites[site.index()];
+    let text = program.source.text.get(info.span.range()).unwrap_or_default();
+    let (first, more) = text.split_once('\n').map_or((text, ""), |(first, rest)| (first, rest));
+    let mut words = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    if more.trim().is_empty() {
+        words.truncate(words.trim_end_matches(';').trim_end().len());
+    } else {
+        words.push_str(" …");
+    }
+    match &info.label {
+        Some(label) if !words.starts_with(label.as_str()) => format!("{label}: {words}"),
+        _ => words,
     }
 }
 
 /// The one statement (or head of a block) that a line holds: `let r = y` of `let r = y;  // read`, `while x == 1` of
-/// `while x == 1 {`. `None` if there is more on the line, or less.
+/// `while x == 1 {` and of `while x == 1 { }`. `None` if there is more on the line, or less.
 fn lone_statement(line: &str) -> Option<String> {
     let code = if line.contains('"') { line } else { line.split("//").next().unwrap_or_default() };
     let code = code.trim();
-    let head = code.strip_suffix([';', '{'])?.trim_end();
+    let empty_block = code.strip_suffix('}').map(str::trim_end).filter(|head| head.ends_with('{'));
+    let head = empty_block.unwrap_or(code).strip_suffix([';', '{'])?.trim_end();
     let single = !head.is_empty() && !head.contains([';', '{', '}']) && !head.contains(" | ");
     single.then(|| head.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -125,7 +130,9 @@ mod tests {
         assert_eq!(shown("    let r  = y;   // one; load"), "let r = y");
         assert_eq!(shown("    while want[other] == 1 {"), "while want[other] == 1");
         assert_eq!(shown("    x = 1; y = 2;"), "");
-        assert_eq!(shown("    critical { }"), "");
+        assert_eq!(shown("    while turn != me { }"), "while turn != me");
+        assert_eq!(shown("    while turn != me { skip; }"), "");
+        assert_eq!(shown("    }"), "");
         assert_eq!(shown("    if a {"), "if a");
         assert_eq!(shown("    } else {"), "");
         assert_eq!(shown(" MOV [x],$1  | MOV [y],$1  ;"), "");

@@ -10,6 +10,7 @@ use weakspot_model::source::{Severity, Span};
 
 use crate::diagnostic::{Message, render_message};
 use crate::style::{Role, Style};
+use crate::timeline::place_text;
 
 /// An event in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl Violation<'_> {
         text.push_str(" (no order of these events fits all of it, so no SC execution does this)\n");
         for (place, order) in &self.cycle {
             let (thread, line) = (self.name(*place), self.line(*place));
-            let _ = writeln!(text, "  `{thread}` {line}: {}", self.source_text(*place));
+            let _ = writeln!(text, "  `{thread}` {line}: {}", place_text(self.program, place.site));
             let _ = writeln!(text, "      {} {}", style.paint(Role::Heading, "then"), explain(*order));
         }
         text.push_str("  … the first one again\n");
@@ -90,11 +91,6 @@ impl Violation<'_> {
 
     fn line(&self, place: Place) -> u32 {
         self.program.sites[place.site.index()].position.line
-    }
-
-    fn source_text(&self, place: Place) -> String {
-        let text = self.program.source.text.get(self.span(place).range()).unwrap_or_default();
-        text.lines().next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
 

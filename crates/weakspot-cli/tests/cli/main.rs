@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod check;
 mod documents;
 mod fmt;
 mod interrupt;

@@ -76,23 +76,16 @@ fn engines_that_are_not_there_are_named_not_pretended() {
 }
 
 #[test]
+fn what_belongs_to_the_stateless_engine_is_refused_not_ignored() {
+    refused(&["check", "sb.weak", "--engine", "stateless"], &["stateless", "not there yet", "attack"]);
+    refused(&["check", "sb.weak", "--max-preemptions", "2"], &["--max-preemptions", "not there yet"]);
+    refused(&["check", "sb.weak", "--engine", "attack", "--monitor", "sober"], &["--monitor", "not there yet"]);
+}
+
+#[test]
 fn commands_that_are_not_there_say_so_and_give_no_answer() {
     for arguments in [
-        &["check", "sb.weak"][..],
-        &["check", "sb.litmus", "--model", "pso", "--engine", "auto", "--max-preemptions", "2", "--all"],
-        &[
-            "check",
-            "sb.weak",
-            "--monitor",
-            "sober-published",
-            "--jobs",
-            "2",
-            "--time-limit",
-            "5",
-            "--memory-limit",
-            "9",
-        ],
-        &["fence", "sb.weak", "--model", "tso", "--goal", "robust", "--alternatives"],
+        &["fence", "sb.weak", "--model", "tso", "--goal", "robust", "--alternatives"][..],
         &["trace", "sb.weak", "--model", "tso"],
     ] {
         let run = workspace().run(arguments);
