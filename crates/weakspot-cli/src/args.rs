@@ -15,7 +15,7 @@ const MAX_BUFFER: i64 = 65_535;
 /// Is low-lock code correct when processors delay stores in store buffers, where does it break, and which fences fix it?
 #[derive(Debug, Parser)]
 #[command(name = "weakspot", version = env!("WEAKSPOT_VERSION"), max_term_width = 100)]
-#[command(disable_help_subcommand = true, after_help = EXIT_STATUS)]
+#[command(after_help = EXIT_STATUS)]
 pub struct Cli {
     /// Options of every command.
     #[command(flatten)]

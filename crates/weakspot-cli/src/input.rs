@@ -109,10 +109,12 @@ pub fn is_litmus(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("litmus"))
 }
 
-/// Reads a program: a `.litmus` file as a litmus test, everything else as `.weak`. Warnings are printed.
+/// Reads a program: a `.litmus` file as a litmus test, everything else as `.weak`. Warnings are printed. Standard
+/// input has no name; it is a litmus test if it begins like one, which no `.weak` program does.
 pub fn program(path: &Path, output: &Output) -> Result<Program, Failure> {
     let file = read(path)?;
-    if is_litmus(path) {
+    let unnamed_test = path == Path::new("-") && file.text.trim_start().starts_with("X86 ");
+    if is_litmus(path) || unnamed_test {
         return Ok(parse_litmus(&file)?.program);
     }
     let compiled = weak::compile(&file).map_err(|diagnostics| Failure::Source(Arc::clone(&file), diagnostics))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use weakspot_model::task::Progress;
 
 use crate::exit::Failure;
@@ -12,6 +12,9 @@ use crate::output::Output;
 
 /// The status that shells use for a process ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
+
+/// A search that ends sooner shows no progress.
+const PATIENCE: Duration = Duration::from_millis(400);
 
 /// How often the line is drawn again.
 const TICK: Duration = Duration::from_millis(120);
@@ -29,21 +32,21 @@ pub fn cancelled_by_signal() -> Result<Arc<AtomicBool>, Failure> {
     Ok(cancelled)
 }
 
-/// The line that a state-space search shows on a terminal; hidden everywhere else.
+/// The line that a state-space search shows on a terminal once it has lasted a moment; hidden everywhere else.
 pub struct SearchProgress {
     bar: ProgressBar,
+    /// Is somebody watching?
+    watched: bool,
 }
 
 impl SearchProgress {
     /// A line that begins with the name of what is searched.
     pub fn new(output: &Output, name: &str) -> Self {
-        let bar = if output.shows_progress() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        let bar = ProgressBar::hidden();
         let template = ProgressStyle::with_template("{spinner} {prefix}: {msg} [{elapsed}]");
         bar.set_style(template.expect("invariant: the template is well formed"));
         bar.set_prefix(name.to_owned());
-        bar.set_message("starting");
-        bar.enable_steady_tick(TICK);
-        Self { bar }
+        Self { bar, watched: output.shows_progress() }
     }
 
     /// Takes the line away.
@@ -54,12 +57,17 @@ impl SearchProgress {
 
 impl Progress for SearchProgress {
     fn update(&self, states: u64, _transitions: u64, waiting: u64) {
-        if self.bar.is_hidden() {
+        let elapsed = self.bar.elapsed();
+        if !self.watched || elapsed < PATIENCE {
             return;
         }
-        let rate = states as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
+        let rate = states as f64 / elapsed.as_secs_f64();
         let (states, rate, waiting) = (HumanCount(states), HumanCount(rate as u64), HumanCount(waiting));
         self.bar.set_message(format!("{states} states, {rate}/s, {waiting} waiting"));
+        if self.bar.is_hidden() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.bar.enable_steady_tick(TICK);
+        }
     }
 }
 

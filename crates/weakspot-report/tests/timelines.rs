@@ -158,6 +158,18 @@ fn a_failure_before_the_first_step() {
 }
 
 #[test]
+fn three_threads_fit_80_columns() {
+    let text = "\
+shared x, y, z;
+thread a { x = 1; let r = y; }
+thread b { y = 1; let r = z; }
+thread c { z = 1; let r = x; }
+final { assert(a.r == 1 || b.r == 1 || c.r == 1); }
+";
+    insta::assert_snapshot!(draw(text, MemoryModel::Tso, "a a b b c c a:x b:y c:z"));
+}
+
+#[test]
 fn more_threads_than_columns_become_a_list() {
     insta::assert_snapshot!(draw(FOUR_THREADS, MemoryModel::Tso, "w1 w2 r1 w1:x r1 r2 r2 w2:y"));
 }

@@ -174,8 +174,7 @@ impl<'a> Answer<'a> {
         let mut text =
             format!("  attack engine: exact for unbounded loops and buffers; {states} state{plural}, {seconds:.2} s\n");
         if let Verdict::Bounded(limit) = self.report.verdict {
-            let _ =
-                writeln!(text, "  nothing found so far, but not everything was looked at: {}", limits::advice(limit));
+            let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(limit));
         }
         text
     }

@@ -37,12 +37,17 @@ fn whole_manual(command: &Command) -> io::Result<Vec<u8>> {
     main.render_name_section(&mut page)?;
     main.render_synopsis_section(&mut page)?;
     main.render_description_section(&mut page)?;
-    for subcommand in command.get_subcommands() {
+    for subcommand in documented(command) {
         page.extend(subcommand_section(subcommand)?);
     }
     main.render_extra_section(&mut page)?;
     main.render_version_section(&mut page)?;
     Ok(page)
+}
+
+/// The subcommands, without the one that only repeats `--help`.
+fn documented(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help")
 }
 
 fn subcommand_section(subcommand: &Command) -> io::Result<Vec<u8>> {
@@ -69,7 +74,7 @@ fn write_pages(command: &Command, directory: &Path) -> io::Result<()> {
     let mut main = Vec::new();
     Man::new(command.clone()).render(&mut main)?;
     fs::write(directory.join("weakspot.1"), main)?;
-    for subcommand in command.get_subcommands() {
+    for subcommand in documented(command) {
         let name = format!("weakspot-{}", subcommand.get_name());
         let mut page = Vec::new();
         Man::new(subcommand.clone()).title(name.clone()).render(&mut page)?;

@@ -178,8 +178,7 @@ impl<'a> Answer<'a> {
             let _ = writeln!(text, "  at most {max_buffer} stores in a buffer (bound {})", self.buffer);
         }
         if let Verdict::Inconclusive(limit) = self.report.verdict {
-            let _ =
-                writeln!(text, "  no violation so far, but not everything was looked at: {}", limits::advice(limit));
+            let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(limit));
         }
         text
     }

@@ -31,6 +31,7 @@ fn every_command_has_help_with_the_common_options() {
     }
     let run = Workspace::new().run(&["--help"]);
     assert_eq!(run.code, 0);
+    assert_eq!(Workspace::new().run(&["help"]).out, run.out);
     assert!(COMMANDS.iter().all(|command| run.out.contains(command)) && run.out.contains("Exit status"), "{}", run.out);
 }
 

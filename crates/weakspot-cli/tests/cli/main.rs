@@ -7,6 +7,7 @@ mod documents;
 mod fmt;
 mod interrupt;
 mod json;
+mod json_document;
 mod litmus;
 mod support;
 mod usage;

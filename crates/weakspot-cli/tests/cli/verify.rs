@@ -135,6 +135,8 @@ fn a_program_may_come_from_standard_input() {
     let run = Workspace::new().run_with_input(&["verify", "-", "--model", "tso"], STORE_BUFFERING);
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.out.starts_with("violated: <stdin> under tso"), "{}", run.out);
+    let run = Workspace::new().run_with_input(&["verify", "-", "--model", "tso"], SB_LITMUS);
+    assert_eq!(run.code, 1, "a litmus test is recognised: {run:?}");
 }
 
 #[test]

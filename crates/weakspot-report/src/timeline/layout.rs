@@ -8,7 +8,7 @@ use super::rows::{Cell, Row, last_rows};
 use crate::style::{Line, Role, Style};
 
 /// A column narrower than this is not readable; the list is.
-const MIN_COLUMN: usize = 24;
+const MIN_COLUMN: usize = 22;
 
 /// A column wider than this only moves things apart.
 const MAX_COLUMN: usize = 48;
@@ -82,7 +82,7 @@ impl<'a> Columns<'a> {
         let threads = execution.program.threads.len();
         let number_width = digits(execution.replay.steps.len());
         let available = style.width.saturating_sub(number_width + 4);
-        let width = (available.checked_div(threads)?).saturating_sub(GAP).min(MAX_COLUMN);
+        let width = (available + GAP).checked_div(threads)?.saturating_sub(GAP).min(MAX_COLUMN);
         let last = last_rows(lanes, rows, threads);
         (width >= MIN_COLUMN).then_some(Self { execution, lanes, width, number_width, last })
     }
