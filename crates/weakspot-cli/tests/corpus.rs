@@ -39,22 +39,22 @@ fn litmus_tests_give_the_expected_answers() {
 
 #[test]
 fn mutual_exclusion_gives_the_expected_answers() {
-    run_folder("corpus/mutex", 355);
+    run_folder("corpus/mutex", 433);
 }
 
 #[test]
 fn synchronisation_gives_the_expected_answers() {
-    run_folder("corpus/sync", 156);
+    run_folder("corpus/sync", 198);
 }
 
 #[test]
 fn data_structures_give_the_expected_answers() {
-    run_folder("corpus/structures", 150);
+    run_folder("corpus/structures", 198);
 }
 
 #[test]
 fn papers_give_the_expected_answers() {
-    run_folder("corpus/papers", 95);
+    run_folder("corpus/papers", 101);
 }
 
 #[test]
