@@ -6,8 +6,8 @@
 //! wrong. Each folder pins how many answers there must be, so that a test cannot become empty unnoticed.
 //! `fence` lines are counted only.
 //!
-//! Two more tests look at the files alone: do the expectations of a file contradict each other, and does the table of
-//! `corpus/README.md` say what the files say?
+//! The other tests look at the files alone: do the expectations of a file contradict each other, does the table of
+//! `corpus/README.md` say what the files say, and does formatting leave every program as it is?
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test reports by panicking, and prints its tally")]
 
 use std::collections::BTreeMap;
@@ -39,27 +39,27 @@ fn litmus_tests_give_the_expected_answers() {
 
 #[test]
 fn mutual_exclusion_gives_the_expected_answers() {
-    run_folder("corpus/mutex", 355);
+    run_folder("corpus/mutex", 433);
 }
 
 #[test]
 fn synchronisation_gives_the_expected_answers() {
-    run_folder("corpus/sync", 156);
+    run_folder("corpus/sync", 198);
 }
 
 #[test]
 fn data_structures_give_the_expected_answers() {
-    run_folder("corpus/structures", 150);
+    run_folder("corpus/structures", 198);
 }
 
 #[test]
 fn papers_give_the_expected_answers() {
-    run_folder("corpus/papers", 95);
+    run_folder("corpus/papers", 101);
 }
 
 #[test]
 fn the_language_means_what_the_corpus_says() {
-    run_folder("corpus/language", 550);
+    run_folder("corpus/language", 554);
 }
 
 #[test]
@@ -250,6 +250,28 @@ fn cell(expected: &Expectations, model: &'static str) -> String {
 }
 
 #[test]
+fn formatting_keeps_every_program_and_its_expectations() {
+    for path in all_folders().iter().flat_map(|folder| weak_files(folder)) {
+        let name = shown(&path);
+        let formatted = format(&name, &fs::read_to_string(&path).unwrap());
+        assert_eq!(format(&name, &formatted), formatted, "formatting {name} twice changes it again");
+        let (before, after) = (compile(&path), compile_text(&name, formatted));
+        assert_eq!(without_places(&before.program), without_places(&after.program), "formatting changes {name}");
+        let expected = |compiled: &Compiled| compiled.expectations.iter().map(|e| e.expected).collect::<Vec<_>>();
+        assert_eq!(expected(&before), expected(&after), "formatting changes the expectations of {name}");
+    }
+}
+
+/// The printed program without the line and column of each instruction.
+fn without_places(program: &Program) -> String {
+    program.to_string().lines().map(|line| line.split(" ; ").next().unwrap_or(line).to_owned() + "\n").collect()
+}
+
+fn format(name: &str, text: &str) -> String {
+    weak::format(&SourceFile::new(name, text)).unwrap_or_else(|errors| panic!("{name}: {}", listed(&errors)))
+}
+
+#[test]
 fn the_litmus_example_is_understood() {
     let path = root().join("examples/sb.litmus");
     let source = SourceFile::new(shown(&path), fs::read_to_string(&path).unwrap());
@@ -277,8 +299,12 @@ fn expectations(path: &Path) -> Expectations {
 }
 
 fn compile(path: &Path) -> Compiled {
-    let source = SourceFile::new(shown(path), fs::read_to_string(path).unwrap());
-    weak::compile(&source).unwrap_or_else(|errors| panic!("{} does not compile:\n{}", shown(path), listed(&errors)))
+    compile_text(&shown(path), fs::read_to_string(path).unwrap())
+}
+
+fn compile_text(name: &str, text: String) -> Compiled {
+    weak::compile(&SourceFile::new(name, text))
+        .unwrap_or_else(|errors| panic!("{name} does not compile:\n{}", listed(&errors)))
 }
 
 fn listed(diagnostics: &[Diagnostic]) -> String {
