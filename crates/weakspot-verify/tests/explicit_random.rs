@@ -42,7 +42,7 @@ impl Setting {
 }
 
 /// The states with dead registers at 0, as the engine matches them.
-fn canonical(program: &Program, states: &HashSet<State>) -> HashSet<State> {
+fn canonical<'s>(program: &Program, states: impl IntoIterator<Item = &'s State>) -> HashSet<State> {
     let liveness: Vec<Liveness> = program.threads.iter().map(Liveness::of).collect();
     let forget = |state: &State| {
         let mut state = state.clone();
@@ -51,7 +51,7 @@ fn canonical(program: &Program, states: &HashSet<State>) -> HashSet<State> {
         }
         state
     };
-    states.iter().map(forget).collect()
+    states.into_iter().map(forget).collect()
 }
 
 /// Final states as far as they are observed.

@@ -1,0 +1,73 @@
+//! The explicit engine against what the files of the corpus say about themselves (`//! expect verify M: …`).
+//!
+//! A file whose buffers grow without end gives no answer within a bound; then the engine must say so, and nothing else.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use weakspot_front::weak::{self, Compiled, Expected, VerifyVerdict};
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::source::SourceFile;
+use weakspot_model::task::{Budget, Limit, Verdict};
+use weakspot_verify::explicit::{self, ExplicitOptions};
+
+/// States a test may look at for one answer.
+const MAX_STATES: u64 = 200_000;
+
+fn weak_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            weak_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "weak") {
+            files.push(path);
+        }
+    }
+}
+
+/// What went wrong, or how the answer came out.
+fn judge(
+    compiled: &Compiled,
+    model: MemoryModel,
+    expected: VerifyVerdict,
+    options: &ExplicitOptions,
+) -> Result<&'static str, String> {
+    let options = ExplicitOptions { model, max_states: Some(MAX_STATES), ..options.clone() };
+    let report = explicit::try_verify(&compiled.program, &options, &Budget::unlimited(), &()).unwrap();
+    match (report.verdict, expected) {
+        (Verdict::Verified, VerifyVerdict::Verified) => Ok("verified"),
+        (Verdict::Violated(_), VerifyVerdict::Violated) => Ok("violated"),
+        (Verdict::Inconclusive(Limit::Buffer(_)), VerifyVerdict::Verified) => Ok("bounded"),
+        (Verdict::Inconclusive(Limit::States(_)), _) => Ok("large"),
+        (verdict, expected) => Err(format!("{}: {verdict:?}, expected {expected:?}", model.name())),
+    }
+}
+
+#[test]
+fn the_corpus_is_right_about_itself() {
+    let mut files = Vec::new();
+    weak_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus"), &mut files);
+    files.sort();
+    let mut wrong = Vec::new();
+    let mut answers = BTreeMap::new();
+    for path in files {
+        let source = SourceFile::new(path.display().to_string(), std::fs::read_to_string(&path).unwrap());
+        let Ok(compiled) = weak::compile(&source) else { continue };
+        for expectation in &compiled.expectations {
+            let Expected::Verify { model, verdict: expected } = expectation.expected else { continue };
+            for reduce in [true, false] {
+                let options = ExplicitOptions { reduce, buffer: 4, ..ExplicitOptions::new(model) };
+                match judge(&compiled, model, expected, &options) {
+                    Ok(answer) => *answers.entry(answer).or_insert(0) += 1,
+                    Err(error) => wrong.push(format!("{}: {error}", path.display())),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let answered = answers["verified"] + answers["violated"];
+    let open: usize = answers.values().sum::<usize>() - answered;
+    assert!(answered > 1000 && open * 20 < answered, "too few answers: {answers:?}");
+}
