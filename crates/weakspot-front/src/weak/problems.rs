@@ -23,13 +23,13 @@ pub(super) struct Problems {
 impl Problems {
     /// Reports an error.
     pub(super) fn error(&mut self, span: Span, describe: impl FnOnce() -> Diagnostic) {
-        if !self.is_full() {
+        if self.is_full() {
+            self.left_off += 1;
+            self.last_left_off = span;
+        } else {
             let diagnostic = describe();
             debug_assert_eq!(diagnostic.severity, Severity::Error);
             self.errors.push(diagnostic);
-        } else {
-            self.left_off += 1;
-            self.last_left_off = span;
         }
     }
 
