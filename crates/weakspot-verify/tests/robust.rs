@@ -73,6 +73,19 @@ fn attacks_are_exact_with_branches_locks_and_choices() {
 }
 
 #[test]
+fn attacks_are_exact_with_assumptions() {
+    let shape = Shape {
+        assume: true,
+        branches: true,
+        threads: 2..=2,
+        cells: 2..=2,
+        statements: 3..=5,
+        ..Shape::straight_line()
+    };
+    compare(&shape, 0..2000, [60, 400]);
+}
+
+#[test]
 fn the_relaxed_execution_has_a_cycle_and_the_borderline_one_is_sc() {
     let shape = Shape { statements: 3..=5, branches: true, cells: 2..=2, ..Shape::straight_line() };
     let mut violations = 0;

@@ -7,7 +7,7 @@ use weakspot_model::local::{self, Pause};
 use weakspot_model::machine::Phase;
 
 use super::RobustOptions;
-use super::locals::{Locals, STOPPED};
+use super::locals::{Locals, PRUNED, STOPPED};
 use super::space::StateSpace;
 use crate::intern::Interner;
 use crate::threads::LocalId;
@@ -49,6 +49,8 @@ pub enum Successor {
     },
     /// The access that closes a happens-before cycle.
     Cycle {
+        /// The state after it.
+        words: Vec<u32>,
         /// How.
         by: Move,
     },
@@ -149,6 +151,9 @@ pub struct Attack<'p> {
     program: &'p Program,
     model: MemoryModel,
     all: bool,
+    /// The program assumes something, so whether an attack can be completed depends on all of its state: nothing of
+    /// the attacker is forgotten.
+    assumes: bool,
     spurious_wakeups: bool,
     threads: Locals<'p>,
     memories: Interner<Vec<i64>>,
@@ -166,6 +171,7 @@ impl<'p> Attack<'p> {
             program,
             model: options.model,
             all: options.all,
+            assumes: assumes(program),
             spurious_wakeups: options.spurious_wakeups,
             threads: Locals::new(program),
             memories: Interner::new(),
@@ -198,14 +204,16 @@ impl<'p> Attack<'p> {
             + self.shades.len() as u64 * (cells + 80)
     }
 
-    /// Stores the initial state.
+    /// Stores the initial state, if there is any execution at all.
     pub fn start(&mut self, space: &mut StateSpace) {
         let mut words: Vec<u32> = self.program.thread_ids().map(|thread| self.threads.start(thread).0).collect();
         let mut memory = self.program.initial_memory();
         memory.resize(memory.len() + self.program.mutexes.len(), 0);
         words.push(self.memories.intern(&memory));
         words.extend([0, 0, 0]);
-        space.insert(&words, None);
+        if !words[..self.count()].contains(&PRUNED.0) {
+            space.insert(&words, None);
+        }
     }
 
     /// Everything a state leads to.
@@ -222,9 +230,16 @@ impl<'p> Attack<'p> {
                 }
                 (Some(target), None) if target.attacker == thread => self.delay(state, target, &shadow, out),
                 (Some(_), None) => self.calm(state, thread, &shadow, out),
+                (Some(target), Some(_)) if target.attacker == thread => {}
                 (Some(target), Some(shade)) => self.chase(state, thread, target, &shadow, shade, out),
             }
         }
+        out.retain(|successor| !self.is_pruned(successor));
+    }
+
+    fn is_pruned(&self, successor: &Successor) -> bool {
+        let (Successor::State { words, .. } | Successor::Cycle { words, .. }) = successor;
+        words[..self.count()].contains(&PRUNED.0)
     }
 
     /// Calm, and the others during the delay: SC, but nobody looks at what is delayed (that would need it visible).
@@ -315,9 +330,11 @@ impl<'p> Attack<'p> {
             let mut shade = Shade { threads: vec![false; self.count()], cells: vec![Touched::No; self.users.len()] };
             shade.add(thread, &accesses);
             let mut stopped = words.clone();
-            stopped[thread.index()] = STOPPED.0;
             let mut here = Here::read(&stopped, self.count());
-            here.shadow = self.shadows.intern(&shadow.without_values());
+            if !self.assumes {
+                stopped[thread.index()] = STOPPED.0;
+                here.shadow = self.shadows.intern(&shadow.without_values());
+            }
             here.shade = self.shades.intern(&Some(shade));
             here.write(&mut stopped);
             out.push(Successor::State { words: stopped, by: Move { role: Role::Passed, ..mv } });
@@ -342,7 +359,7 @@ impl<'p> Attack<'p> {
                 continue;
             }
             if accesses.iter().any(|access| access.cell == target.loc.index()) {
-                out.push(Successor::Cycle { by: mv });
+                out.push(Successor::Cycle { words, by: mv });
                 continue;
             }
             if shadow.covers(&accesses) {
@@ -490,6 +507,11 @@ impl Here {
     fn write(self, words: &mut [u32]) {
         words[self.at..].copy_from_slice(&[self.target, self.shadow, self.shade]);
     }
+}
+
+/// Does the program contain an `assume`?
+pub fn assumes(program: &Program) -> bool {
+    program.threads.iter().flat_map(|thread| &thread.code).any(|instr| matches!(instr, Instr::Assume { .. }))
 }
 
 /// For each cell (locations, mutexes, condition variables) the threads whose code accesses it.

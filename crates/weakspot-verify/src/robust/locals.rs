@@ -1,5 +1,5 @@
-//! The thread automata as the attack needs them: critical blocks are left at once, and a thread that fails, is pruned
-//! or has played its part stops for good.
+//! The thread automata as the attack needs them: critical blocks are left at once, and a thread that fails or has
+//! played its part stops for good.
 
 use rustc_hash::FxHashSet;
 use weakspot_model::ids::{CondvarId, Pc, ThreadId};
@@ -11,6 +11,9 @@ use crate::threads::{LocalId, Successor, ThreadAutomaton};
 
 /// Where a thread that takes no further part rests.
 pub const STOPPED: LocalId = LocalId(u32::MAX);
+
+/// Where a thread goes whose `assume` is false: there is no such execution.
+pub const PRUNED: LocalId = LocalId(u32::MAX - 1);
 
 /// The automata of all threads.
 pub struct Locals<'p> {
@@ -44,7 +47,8 @@ impl<'p> Locals<'p> {
                 Successor::Paused { to, .. } if left.insert(to) => {
                     successor = self.threads[thread.index()].resume(to, 0);
                 }
-                Successor::Paused { .. } | Successor::Pruned | Successor::Failed(_) => return STOPPED,
+                Successor::Paused { .. } | Successor::Failed(_) => return STOPPED,
+                Successor::Pruned => return PRUNED,
             }
         }
     }

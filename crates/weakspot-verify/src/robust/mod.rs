@@ -43,9 +43,16 @@
 //! | what happens after `b` | `attack::Shade` |
 //! | the relaxed and the SC execution of an attack | `witness::build` |
 //!
+//! # `assume`
+//! An execution with a false `assume` is none, so an attack counts only if it can be completed. A move into a false
+//! `assume` is no move; at the end of an attack the reference machine looks for one way to go on that is never pruned
+//! (`witness::can_go_on`). Whether there is one depends on the attacker too, so in programs with `assume` nothing of it
+//! is forgotten during the chase. The prefix of a complete trace that breaks SC first is an attack (the argument above
+//! only ever leaves out events that come later), so no violation is lost.
+//!
 //! # Deliberately absent
-//! The specification. A thread whose instruction fails, or whose `assume` is false, stops; whether that is an error is
-//! for the verification engines to say. Leaving a critical block touches no memory and happens at once.
+//! The specification. A thread whose instruction fails stops; whether that is an error is for the verification engines
+//! to say. Leaving a critical block touches no memory and happens at once.
 
 mod attack;
 mod locals;
@@ -148,10 +155,10 @@ pub fn check(
         for successor in successors.drain(..) {
             match successor {
                 Successor::State { words, by } => space.insert(&words, Some((next, by))),
-                Successor::Cycle { by } => {
+                Successor::Cycle { by, .. } => {
                     let moves = space.path_to(next, by);
-                    add_violation(program, options, &moves, &mut report)?;
-                    if !options.all {
+                    let added = add_violation(program, options, &moves, &mut report)?;
+                    if added && !options.all {
                         report.states = space.len() as u64;
                         return Ok(report);
                     }
@@ -174,17 +181,18 @@ pub fn check(
     Ok(report)
 }
 
+/// Adds the violation of an attack, unless its pair of accesses is known or every way to go on is pruned.
 fn add_violation(
     program: &Program,
     options: RobustOptions,
     moves: &[Move],
     report: &mut RobustReport,
-) -> Result<(), ReplayError> {
+) -> Result<bool, ReplayError> {
+    let Some(violation) = witness::build(program, options, moves)? else { return Ok(false) };
     report.verdict = RobustVerdict::NotRobust;
-    let violation = witness::build(program, options, moves)?;
     let pair = (violation.store.site, violation.access.site);
     if report.violations.iter().all(|known| (known.store.site, known.access.site) != pair) {
         report.violations.push(violation);
     }
-    Ok(())
+    Ok(true)
 }

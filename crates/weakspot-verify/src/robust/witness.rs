@@ -6,14 +6,15 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::Program;
 use weakspot_model::local::Pause;
-use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
+use weakspot_model::machine::{Action, Effect, Machine, Outcome, Rest, State};
 use weakspot_model::replay::ReplayError;
 
-use super::attack::{Move, Role};
+use super::attack::{Move, Role, assumes};
 use super::{Access, RobustOptions, Violation};
 
-/// Builds both executions and checks every step of them.
-pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Result<Violation, ReplayError> {
+/// Builds both executions and checks every step of them. `None` if the relaxed one cannot be completed because some
+/// `assume` is false in the end, whatever happens.
+pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Result<Option<Violation>, ReplayError> {
     let mut relaxed = Run::start(program, options.model, options.spurious_wakeups);
     let (mut store, mut passed, mut access) = (None, None, None);
     for &mv in moves {
@@ -25,6 +26,9 @@ pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Resul
             _ => access = Some(here),
         }
     }
+    if assumes(program) && !relaxed.failed && !can_go_on(&relaxed.machine, &relaxed.state) {
+        return Ok(None);
+    }
     let attacker = store.expect("invariant: an attack delays a store").thread;
     relaxed.drain(attacker)?;
 
@@ -32,13 +36,56 @@ pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Resul
     for &mv in &moves[..moves.len() - 1] {
         calm.perform(mv)?;
     }
-    Ok(Violation {
+    Ok(Some(Violation {
         store: store.expect("invariant: an attack delays a store"),
         passed: passed.expect("invariant: an attack passes an event"),
         access: access.expect("invariant: an attack ends with an access"),
         relaxed: relaxed.actions,
         borderline: calm.actions,
-    })
+    }))
+}
+
+/// After this many states from which every way is pruned, the search for one that is not ends with the benefit of the
+/// doubt.
+const LONG_ENOUGH: usize = 1 << 20;
+
+/// Is there an execution from here that is never pruned? It ends, well or badly, or goes on for ever (a state comes
+/// again). Depth first: where most ways are not pruned, the first one is.
+fn can_go_on(machine: &Machine<'_>, from: &State) -> bool {
+    let mut on_path = FxHashSet::default();
+    let mut hopeless = FxHashSet::default();
+    let mut path = vec![(from.clone(), machine.enabled(from))];
+    if path[0].1.is_empty() {
+        return machine.rest(from) != Rest::Pruned;
+    }
+    on_path.insert(from.clone());
+    while let Some((state, actions)) = path.last_mut() {
+        let Some(action) = actions.pop() else {
+            on_path.remove(state);
+            hopeless.insert(state.clone());
+            path.pop();
+            continue;
+        };
+        let mut next = state.clone();
+        match machine.apply(&mut next, action).1 {
+            Outcome::Pruned => continue,
+            Outcome::Failed(_) => return true,
+            Outcome::Continues => {}
+        }
+        if on_path.contains(&next) || hopeless.len() > LONG_ENOUGH {
+            return true;
+        }
+        if hopeless.contains(&next) {
+            continue;
+        }
+        let actions = machine.enabled(&next);
+        if actions.is_empty() && machine.rest(&next) != Rest::Pruned {
+            return true;
+        }
+        on_path.insert(next.clone());
+        path.push((next, actions));
+    }
+    false
 }
 
 /// An execution of the reference machine that is being written down.
