@@ -107,7 +107,7 @@ impl From<Model> for MemoryModel {
 /// How much a search may spend.
 #[derive(Debug, Clone, Args)]
 pub struct LimitArgs {
-    /// Threads to search with [default: as many as there are processors]
+    /// Threads to search with [default: 1; with more, which counterexample is found first may differ from run to run]
     #[arg(short, long, value_name = "N", value_parser = positive(MAX_JOBS), allow_negative_numbers = true)]
     #[arg(help_heading = "Limits")]
     pub jobs: Option<NonZeroUsize>,
@@ -295,13 +295,10 @@ pub struct LitmusArgs {
     /// The memory model
     #[arg(short, long, value_enum)]
     pub model: Model,
-    /// Print the results of the good files even if others cannot be read; the exit status is 2 all the same
-    #[arg(long)]
-    pub keep_going: bool,
     /// Threads to run tests with [default: as many as there are processors]
     #[arg(short, long, value_name = "N", value_parser = positive(MAX_JOBS), allow_negative_numbers = true)]
     pub jobs: Option<NonZeroUsize>,
-    /// Start no further test after this many seconds
+    /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub time_limit: Option<f64>,
 }

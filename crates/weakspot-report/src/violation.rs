@@ -54,8 +54,9 @@ impl Violation<'_> {
         let marks = |places: &[(Place, String)]| {
             places.iter().map(|(place, words)| (self.span(*place), words.clone())).collect::<Vec<_>>()
         };
+        let fence = if self.program.source.name.ends_with(".litmus") { "MFENCE" } else { "fence;" };
         let help = format!(
-            "a `fence;` after line {} makes `{delayer}` wait until the store is visible",
+            "a `{fence}` after line {} makes `{delayer}` wait until the store is visible",
             self.line(self.store)
         );
         let message = Message {

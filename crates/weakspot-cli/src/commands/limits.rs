@@ -9,8 +9,13 @@ use crate::args::LimitArgs;
 use crate::exit::Failure;
 use crate::progress::cancelled_by_signal;
 
-/// As many as asked for, else as many as there are processors.
+/// As many as asked for, else one: then the same question always gets the same counterexample.
 pub fn jobs(asked: Option<NonZeroUsize>) -> usize {
+    asked.map_or(1, NonZeroUsize::get)
+}
+
+/// As many as asked for, else as many as there are processors.
+pub fn processors(asked: Option<NonZeroUsize>) -> usize {
     asked.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 

@@ -15,7 +15,7 @@ use weakspot_report::herd::LitmusResult;
 use weakspot_report::json;
 use weakspot_verify::litmus::{self as engine, LitmusError, LitmusOutcome, Scratch};
 
-use super::limits::jobs;
+use super::limits;
 use super::shown;
 use crate::args::LitmusArgs;
 use crate::exit::{Exit, Failure};
@@ -39,7 +39,7 @@ impl Done {
     }
 }
 
-/// Runs the tests. A file that cannot be read keeps the others from being printed, unless `--keep-going`.
+/// Runs the tests. A file that cannot be read does not keep the others from being printed.
 pub fn run(args: &LitmusArgs, output: &Output) -> Result<Exit, Failure> {
     let files = input::litmus_files(&args.files)?;
     let mut budget = Budget { cancelled: cancelled_by_signal()?, ..Budget::unlimited() };
@@ -53,8 +53,7 @@ pub fn run(args: &LitmusArgs, output: &Output) -> Result<Exit, Failure> {
     let (done, failures): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
     let done: Vec<Done> = done.into_iter().flatten().collect();
     let failures: Vec<Failure> = failures.into_iter().filter_map(Result::err).collect();
-    let refused = failures.iter().any(|failure| failure.exit() == Exit::BadInput);
-    if !refused || args.keep_going {
+    if !done.is_empty() || failures.is_empty() {
         print(&done, args.model.into(), output)?;
     }
     if !failures.is_empty() {
@@ -83,13 +82,13 @@ fn run_all(files: &[PathBuf], args: &LitmusArgs, budget: &Budget, bar: &Progress
         while budget.exhausted(0).is_none() {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(path) = files.get(index) else { break };
-            let result = run_one(path, model, &mut scratch);
+            let result = run_one(path, model, budget, &mut scratch);
             results.lock().expect("invariant: no worker panics with the lock").push((index, result));
             bar.inc(1);
         }
     };
     thread::scope(|scope| {
-        for _ in 0..jobs(args.jobs).min(files.len()) {
+        for _ in 0..limits::processors(args.jobs).min(files.len()) {
             scope.spawn(work);
         }
     });
@@ -98,10 +97,10 @@ fn run_all(files: &[PathBuf], args: &LitmusArgs, budget: &Budget, bar: &Progress
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn run_one(path: &Path, model: MemoryModel, scratch: &mut Scratch) -> Result<Done, Failure> {
+fn run_one(path: &Path, model: MemoryModel, budget: &Budget, scratch: &mut Scratch) -> Result<Done, Failure> {
     let test = input::litmus_test(path)?;
     let started = Instant::now();
-    let outcome = engine::run(&test, model, scratch).map_err(|error| refusal(path, &test, error))?;
+    let outcome = engine::run_within(&test, model, budget, scratch).map_err(|error| refusal(path, &test, error))?;
     Ok(Done { file: shown(path), test, outcome, seconds: started.elapsed().as_secs_f64() })
 }
 

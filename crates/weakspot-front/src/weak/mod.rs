@@ -29,7 +29,7 @@
 //! thread. A local that never changes after its `let` needs no register if it is constant or a copy, unless `final`
 //! reads it.
 //!
-//! **`me`** exists in `thread name[N]` and in functions called from there.
+//! **`me`** is the index in `thread name[N]`, also in functions called from there; in a single thread it is 0.
 //!
 //! **Functions** take parameters by value. Falling off the end, and `return;`, give 0. Recursion is an error.
 //!

@@ -1,5 +1,4 @@
-//! The call graph: functions are inlined, so they may not call themselves; `me` must mean something wherever a function
-//! that uses it is called from.
+//! The call graph: functions are inlined, so they may not call themselves.
 
 use weakspot_model::source::Diagnostic;
 
@@ -11,9 +10,7 @@ impl Checker<'_> {
         let graph = CallGraph::new(&self.calls, self.ast.functions.len());
         if let Some(cycle) = graph.find_cycle() {
             self.report_cycle(&cycle);
-            return;
         }
-        self.me_in_functions(&graph);
     }
 
     fn report_cycle(&mut self, cycle: &[Call]) {
@@ -42,36 +39,6 @@ impl Checker<'_> {
             others
                 .fold(diagnostic, |diagnostic, call| diagnostic.related(call.span, "a call on the way"))
                 .help("functions are inlined, so they cannot be recursive; use a loop")
-        });
-    }
-
-    /// Every function that uses `me` must be called from templates only.
-    fn me_in_functions(&mut self, graph: &CallGraph) {
-        let mut blamed = vec![false; self.ast.functions.len()];
-        let single = |call: &&Call| matches!(call.caller, Body::Thread(_, false));
-        let roots: Vec<Call> = self.calls.iter().filter(single).copied().collect();
-        for root in roots {
-            let mut pending = vec![root.callee];
-            while let Some(function) = pending.pop() {
-                if std::mem::replace(&mut blamed[function as usize], true) {
-                    continue;
-                }
-                pending.extend(graph.callees(function).iter().map(|call| call.callee));
-                if let Some(span) = self.me_in_function[function as usize] {
-                    self.report_me_in_function(span, root);
-                }
-            }
-        }
-    }
-
-    fn report_me_in_function(&mut self, span: weakspot_model::source::Span, root: Call) {
-        let Body::Thread(thread, _) = root.caller else { return };
-        self.error("no-me", span, |checker| {
-            let name = checker.text(checker.ast.threads[thread as usize].ident.name);
-            let message = format!("`me` has no meaning when this function is called from thread `{name}`");
-            Diagnostic::error("", message, span)
-                .related(root.span, "the call")
-                .help(format!("declare `thread {name}[1]`, or give the function a parameter"))
         });
     }
 }

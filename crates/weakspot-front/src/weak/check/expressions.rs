@@ -36,15 +36,14 @@ impl Checker<'_> {
 
     fn me(&mut self, span: Span) {
         match self.body {
-            Body::Thread(_, true) => {}
-            Body::Function(index) => {
-                self.me_in_function[index as usize].get_or_insert(span);
+            Body::Thread(_, true) | Body::Function(_) => {}
+            Body::Thread(index, false) => {
+                let name = self.text(self.ast.threads[index as usize].ident.name).to_owned();
+                self.problems.warning("single-me", span, || {
+                    Diagnostic::warning("single-me", format!("`me` is always 0 in the single thread `{name}`"), span)
+                        .help(format!("`thread {name}[N]` makes N threads, and `me` tells them apart"))
+                });
             }
-            Body::Thread(index, false) => self.error("no-me", span, |checker| {
-                let name = checker.text(checker.ast.threads[index as usize].ident.name);
-                Diagnostic::error("", format!("`me` has no meaning in thread `{name}`"), span)
-                    .help(format!("only `thread {name}[N]` has an index; for a single thread write `thread {name}[1]`"))
-            }),
             Body::Final => self.error("no-me", span, |_| {
                 Diagnostic::error("", "`me` has no meaning in `final`", span)
                     .help("name the thread: `p[0].r` is the local `r` of thread `p[0]`")

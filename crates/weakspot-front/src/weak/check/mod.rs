@@ -174,8 +174,6 @@ struct Checker<'a> {
     /// Values of constants; `None` if wrong or not yet known.
     constants: Vec<Option<i64>>,
     calls: Vec<Call>,
-    /// For each function: a place where it uses `me`.
-    me_in_function: Vec<Option<Span>>,
     /// For `a.r`: locals of threads by thread and name.
     thread_locals: FxHashMap<(u32, Name), Vec<LocalId>>,
     /// For `a.r`: those already read, by thread instance and local.
@@ -208,7 +206,6 @@ pub(super) fn check(ast: &Ast, names: &Names<'_>, problems: &mut Problems) -> Ch
         tables,
         constants: Vec::new(),
         calls: Vec::new(),
-        me_in_function: vec![None; ast.functions.len()],
         thread_locals: FxHashMap::default(),
         observed: FxHashMap::default(),
         body: Body::Final,
