@@ -87,8 +87,14 @@ impl<const W: usize> Exchange<W> {
         (index * self.jobs() + self.me) as u32
     }
 
+    /// How many states a worker may own: [`Exchange::global`] has to fit, with room for what is on its way.
+    pub fn most_states(&self) -> usize {
+        let numbers = u32::MAX as usize / self.jobs();
+        numbers.min(StateStore::<W>::MOST_ROWS) / 8 * 7
+    }
+
     /// Hands states to their owners, sooner or later; `store` is this worker's own.
-    pub fn send(&mut self, states: &[[u32; W]], parent: u32, store: &mut StateStore<W>) {
+    pub fn send(&mut self, states: &[[u32; W]], parent: u32, store: &mut StateStore<W>, board: &Board<'_>) {
         if self.jobs() == 1 {
             self.outgoing[0].extend(states.iter().map(|&state| (state, parent)));
         } else {
@@ -99,17 +105,18 @@ impl<const W: usize> Exchange<W> {
         }
         for owner in 0..self.jobs() {
             if self.outgoing[owner].len() >= BATCH {
-                self.dispatch(owner, store);
+                self.dispatch(owner, store, board);
             }
         }
     }
 
-    fn dispatch(&mut self, owner: usize, store: &mut StateStore<W>) {
+    fn dispatch(&mut self, owner: usize, store: &mut StateStore<W>, board: &Board<'_>) {
         if owner == self.me {
             store.insert_batch(&self.outgoing[owner]);
             self.outgoing[owner].clear();
         } else if !self.outgoing[owner].is_empty() {
             let batch = std::mem::replace(&mut self.outgoing[owner], Vec::with_capacity(BATCH));
+            board.on_the_way(size_of_val(&batch[..]) as u64);
             self.post(owner, Message::States(batch));
         }
     }
@@ -124,15 +131,18 @@ impl<const W: usize> Exchange<W> {
     }
 
     /// Takes in what has arrived.
-    pub fn receive(&mut self, store: &mut StateStore<W>) {
+    pub fn receive(&mut self, store: &mut StateStore<W>, board: &Board<'_>) {
         while let Ok(message) = self.inbox.try_recv() {
-            self.take_in(message, store);
+            self.take_in(message, store, board);
         }
     }
 
-    fn take_in(&mut self, message: Message<W>, store: &mut StateStore<W>) {
+    fn take_in(&mut self, message: Message<W>, store: &mut StateStore<W>, board: &Board<'_>) {
         match message {
-            Message::States(batch) => store.insert_batch(&batch),
+            Message::States(batch) => {
+                store.insert_batch(&batch);
+                board.arrived(size_of_val(&batch[..]) as u64);
+            }
             Message::EndOfLayer => self.marks += 1,
             Message::Next(wish) => {
                 self.wishes += 1;
@@ -144,11 +154,11 @@ impl<const W: usize> Exchange<W> {
     /// Sends what is left of this layer, and waits until all others have.
     pub fn finish_layer(&mut self, store: &mut StateStore<W>, board: &Board<'_>) {
         for owner in 0..self.jobs() {
-            self.dispatch(owner, store);
+            self.dispatch(owner, store, board);
         }
         self.post_to_others(|| Message::EndOfLayer);
         while self.marks + 1 < self.jobs() && !board.abandoned() {
-            self.wait(store);
+            self.wait(store, board);
         }
         self.marks = 0;
     }
@@ -162,16 +172,16 @@ impl<const W: usize> Exchange<W> {
         };
         self.post_to_others(|| Message::Next(wish));
         while self.wishes + 1 < self.jobs() && !board.abandoned() {
-            self.wait(store);
+            self.wait(store, board);
         }
         self.wishes = 0;
         let strongest = std::mem::replace(&mut self.strongest, Wish::Nothing).max(wish);
         strongest == Wish::GoOn && !board.abandoned()
     }
 
-    fn wait(&mut self, store: &mut StateStore<W>) {
+    fn wait(&mut self, store: &mut StateStore<W>, board: &Board<'_>) {
         match self.inbox.recv_timeout(PATIENCE) {
-            Ok(message) => self.take_in(message, store),
+            Ok(message) => self.take_in(message, store, board),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
     }

@@ -21,8 +21,11 @@ use super::successors::{self, Role};
 use super::tables::Tables;
 use super::{ExplicitOptions, config::Step};
 
-/// Look at clock, memory and cancellation once in this many states.
-const STATES_BETWEEN_CHECKS: u64 = 2048;
+/// Look at clock, memory and cancellation once in this many states …
+const STATES_BETWEEN_CHECKS: u32 = 2048;
+
+/// … or actions, whichever comes first: a `choose` may have thousands.
+const ACTIONS_BETWEEN_CHECKS: u64 = 16_384;
 
 /// A state that leads to a problem, and how.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -62,6 +65,8 @@ pub(crate) struct Worker<'s, 'p, const W: usize> {
     pub store: StateStore<W>,
     successors: Successors<W>,
     counters: Counters,
+    /// States and actions since the last check.
+    unchecked: (u32, u64),
     pub finding: Option<Finding>,
     pub collected: Collected,
 }
@@ -85,6 +90,7 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
             store: StateStore::new(),
             successors: Successors::new(options.reduce && !options.shortest),
             counters: Counters::default(),
+            unchecked: (0, 0),
             finding: None,
             collected: Collected::default(),
         }
@@ -124,13 +130,15 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
         }
         self.successors.reduce(&self.tables, &state);
         self.judge_failures(&state, index, length);
-        let Self { exchange, successors, store, .. } = self;
+        let Self { exchange, successors, store, board, .. } = self;
         let parent = exchange.global(index);
-        exchange.send(successors.states(), parent, store);
+        exchange.send(successors.states(), parent, store, board);
         self.counters.transitions += self.successors.actions();
         self.counters.expanded += 1;
-        if self.counters.expanded.is_multiple_of(STATES_BETWEEN_CHECKS) || self.at_state_limit() {
-            self.exchange.receive(&mut self.store);
+        self.unchecked = (self.unchecked.0 + 1, self.unchecked.1 + self.successors.actions());
+        let (states, actions) = self.unchecked;
+        if states >= STATES_BETWEEN_CHECKS || actions >= ACTIONS_BETWEEN_CHECKS || self.at_state_limit() {
+            self.exchange.receive(&mut self.store, self.board);
             self.check();
         }
     }
@@ -147,12 +155,13 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
 
     /// Publishes the counters and looks at the limits.
     fn check(&mut self) {
+        self.unchecked = (0, 0);
         self.counters.states = self.store.len() as u64;
         self.counters.bytes = (self.store.bytes() + self.tables.bytes()) as u64;
         if self.exchange.me() == 0 {
             self.counters.bytes += self.tables.components().bytes() as u64;
         }
-        if self.store.is_full() {
+        if self.store.len() >= self.exchange.most_states() {
             self.board.stop(Limit::Memory);
         }
         self.board.publish(self.exchange.me(), self.counters);

@@ -54,6 +54,9 @@ pub(crate) struct StateStore<const W: usize> {
 }
 
 impl<const W: usize> StateStore<W> {
+    /// Indices are 32 bits; a search has to stop some time before that.
+    pub const MOST_ROWS: usize = room(32);
+
     pub fn new() -> Self {
         Self {
             rows: Vec::new(),
@@ -181,17 +184,12 @@ impl<const W: usize> StateStore<W> {
         }
     }
 
-    /// May another row be added? Indices are 32 bits.
-    pub fn is_full(&self) -> bool {
-        self.rows.len() >= room(32) - 1
-    }
-
     pub fn bytes(&self) -> usize {
         self.rows.capacity() * size_of::<[u32; W]>() + (self.parents.capacity() + self.table.capacity()) * 4
     }
 }
 
-fn room(bits: u32) -> usize {
+const fn room(bits: u32) -> usize {
     (1_usize << bits) / 4 * 3
 }
 
