@@ -63,7 +63,8 @@ pub struct ExplicitOptions {
     pub model: MemoryModel,
     /// Pending stores a buffer may hold.
     pub buffer: usize,
-    /// Worker threads; 0 counts as 1.
+    /// Worker threads; 0 counts as 1, more than [`ExplicitOptions::MOST_JOBS`] as that many. The answer and the number
+    /// of states do not depend on it; which of several counterexamples is shown may, with more than one.
     pub jobs: usize,
     /// Find a counterexample with the fewest actions; turns the reduction off.
     pub shortest: bool,
@@ -80,6 +81,9 @@ pub struct ExplicitOptions {
 impl ExplicitOptions {
     /// The default bound on buffers.
     pub const DEFAULT_BUFFER: usize = 8;
+
+    /// The most worker threads.
+    pub const MOST_JOBS: usize = 256;
 
     /// The defaults for a model.
     pub fn new(model: MemoryModel) -> Self {
@@ -234,7 +238,7 @@ impl Task<'_> {
     }
 
     fn search<const W: usize>(self, initial: &State) -> Result<Run, InternalError> {
-        let jobs = self.options.jobs.max(1);
+        let jobs = self.options.jobs.clamp(1, ExplicitOptions::MOST_JOBS);
         let mut components = Components::new(self.machine.program, self.options);
         let numbers = components.intern(initial);
         let cells = initial.memory.len() + initial.owners.len();

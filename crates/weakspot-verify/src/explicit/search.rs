@@ -1,9 +1,11 @@
-//! Breadth-first search, layer by layer, by one worker or by several that share the states out among them.
+//! Breadth-first search, by one worker or by several that share the states out among them.
 //!
-//! A layer is all states first met after the same number of actions. Each state belongs to one worker, by its hash;
-//! a worker expands its own part of a layer and hands the next states to their owners ([`super::parallel`]). When all
-//! parts are done the next layer begins. So the search is breadth-first exactly, with any number of workers, and a
-//! counterexample is a shortest one unless states were left out by the reduction.
+//! Each state belongs to one worker, by its hash. A worker expands its own states in the order in which it met them and
+//! hands the next states to their owners ([`super::parallel`]).
+//!
+//! When the shortest counterexample is asked for, workers keep in step: a layer is all states first met after the same
+//! number of actions, and the next one begins when all workers are done with this one. Otherwise nobody waits for
+//! anybody as long as there is something to do, and the order is breadth-first only for a single worker.
 
 use std::collections::BTreeSet;
 
@@ -21,13 +23,16 @@ use super::successors::{self, Role};
 use super::tables::Tables;
 use super::{ExplicitOptions, config::Step};
 
-/// Look at clock, memory and cancellation once in this many states.
-const STATES_BETWEEN_CHECKS: u64 = 2048;
+/// Look at clock, memory and cancellation once in this many states …
+const STATES_BETWEEN_CHECKS: u32 = 2048;
+
+/// … or actions, whichever comes first: a `choose` may have thousands.
+const ACTIONS_BETWEEN_CHECKS: u64 = 16_384;
 
 /// A state that leads to a problem, and how.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Finding {
-    /// Number of actions.
+    /// Number of actions, where the search keeps count of them (in layers).
     pub length: u32,
     /// The state, as [`Exchange::global`] numbers it.
     pub state: u32,
@@ -62,6 +67,8 @@ pub(crate) struct Worker<'s, 'p, const W: usize> {
     pub store: StateStore<W>,
     successors: Successors<W>,
     counters: Counters,
+    /// States and actions since the last check.
+    unchecked: (u32, u64),
     pub finding: Option<Finding>,
     pub collected: Collected,
 }
@@ -85,6 +92,7 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
             store: StateStore::new(),
             successors: Successors::new(options.reduce && !options.shortest),
             counters: Counters::default(),
+            unchecked: (0, 0),
             finding: None,
             collected: Collected::default(),
         }
@@ -96,6 +104,33 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
         if self.exchange.owner(hash_row(initial)) == self.exchange.me() {
             self.store.insert(hash_row(initial), initial, NO_PARENT);
         }
+        if self.options.shortest {
+            self.run_in_layers();
+        } else {
+            self.run_freely();
+        }
+        self.check();
+    }
+
+    fn run_freely(&mut self) {
+        let mut next = 0;
+        loop {
+            while next < self.store.len() && !self.board.stopped() {
+                self.expand(next, 0);
+                next += 1;
+            }
+            self.exchange.flush(&mut self.store, self.board);
+            if self.board.stopped() {
+                break;
+            }
+            if next == self.store.len() && !self.exchange.wait_for_work(&mut self.store, self.board) {
+                break;
+            }
+        }
+        self.exchange.say_goodbye();
+    }
+
+    fn run_in_layers(&mut self) {
         let mut layer = 0..self.store.len();
         let mut length = 0;
         loop {
@@ -112,7 +147,6 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
                 break;
             }
         }
-        self.check();
     }
 
     fn expand(&mut self, index: usize, length: u32) {
@@ -124,13 +158,15 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
         }
         self.successors.reduce(&self.tables, &state);
         self.judge_failures(&state, index, length);
-        let Self { exchange, successors, store, .. } = self;
+        let Self { exchange, successors, store, board, .. } = self;
         let parent = exchange.global(index);
-        exchange.send(successors.states(), parent, store);
+        exchange.send(successors.states(), parent, store, board);
         self.counters.transitions += self.successors.actions();
         self.counters.expanded += 1;
-        if self.counters.expanded.is_multiple_of(STATES_BETWEEN_CHECKS) || self.at_state_limit() {
-            self.exchange.receive(&mut self.store);
+        self.unchecked = (self.unchecked.0 + 1, self.unchecked.1 + self.successors.actions());
+        let (states, actions) = self.unchecked;
+        if states >= STATES_BETWEEN_CHECKS || actions >= ACTIONS_BETWEEN_CHECKS || self.at_state_limit() {
+            self.exchange.receive(&mut self.store, self.board);
             self.check();
         }
     }
@@ -147,12 +183,13 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
 
     /// Publishes the counters and looks at the limits.
     fn check(&mut self) {
+        self.unchecked = (0, 0);
         self.counters.states = self.store.len() as u64;
         self.counters.bytes = (self.store.bytes() + self.tables.bytes()) as u64;
         if self.exchange.me() == 0 {
             self.counters.bytes += self.tables.components().bytes() as u64;
         }
-        if self.store.is_full() {
+        if self.store.len() >= self.exchange.most_states() {
             self.board.stop(Limit::Memory);
         }
         self.board.publish(self.exchange.me(), self.counters);

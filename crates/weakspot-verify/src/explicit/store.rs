@@ -13,6 +13,9 @@ pub(crate) const NO_PARENT: u32 = u32::MAX;
 /// An entry that holds no index. The index with all bits set is never used.
 const EMPTY: u32 = u32::MAX;
 
+/// Stands for a row that is there, while a batch is looked up.
+const KNOWN: u32 = 0;
+
 /// Rows looked up together.
 const CHUNK: usize = 32;
 
@@ -51,6 +54,9 @@ pub(crate) struct StateStore<const W: usize> {
 }
 
 impl<const W: usize> StateStore<W> {
+    /// Indices are 32 bits; a search has to stop some time before that.
+    pub const MOST_ROWS: usize = room(32);
+
     pub fn new() -> Self {
         Self {
             rows: Vec::new(),
@@ -78,7 +84,7 @@ impl<const W: usize> StateStore<W> {
         let mask = self.table.len() - 1;
         let tag = tag(hash, self.bits);
         let index_mask = index_mask(self.bits);
-        let mut at = (hash >> (64 - self.bits)) as usize;
+        let mut at = self.home(hash);
         loop {
             let entry = self.table[at];
             if entry == EMPTY {
@@ -95,35 +101,49 @@ impl<const W: usize> StateStore<W> {
 
     /// Adds rows with their parents unless they are there.
     ///
-    /// What costs time in a large table is waiting for memory. So three passes: look at the entry where each row
-    /// should be, look at the rows those entries name, and only then go through the rest one by one. The look-ups of a
-    /// pass do not depend on each other, and the processor waits for many at once.
+    /// What costs time in a large table is waiting for memory. So several passes: look at the entry where each row
+    /// should be, go from there to the entry that may stand for it, compare the row that entry names, and only then add
+    /// what was not found. The look-ups of a pass do not depend on each other, and the processor waits for many at once.
     pub fn insert_batch(&mut self, batch: &[([u32; W], u32)]) {
         for chunk in batch.chunks(CHUNK) {
             let mut hashes = [0; CHUNK];
             let mut entries = [EMPTY; CHUNK];
-            for ((hash, entry), (row, _)) in hashes.iter_mut().zip(&mut entries).zip(chunk) {
-                *hash = hash_row(row);
-                *entry = self.table[(*hash >> (64 - self.bits)) as usize];
-            }
-            let mut known = [false; CHUNK];
             for (at, (row, _)) in chunk.iter().enumerate() {
-                known[at] = self.names(entries[at], hashes[at], row);
+                hashes[at] = hash_row(row);
+                entries[at] = self.table[self.home(hashes[at])];
+            }
+            for (hash, entry) in hashes.iter().zip(&mut entries).take(chunk.len()) {
+                *entry = self.candidate(*hash, *entry);
+            }
+            for (entry, (row, _)) in entries.iter_mut().zip(chunk) {
+                let known = *entry != EMPTY && self.rows[(*entry & index_mask(self.bits)) as usize] == *row;
+                *entry = if known { KNOWN } else { EMPTY };
             }
             for (at, (row, parent)) in chunk.iter().enumerate() {
-                if !known[at] {
+                if entries[at] != KNOWN {
                     self.insert(hashes[at], row, *parent);
                 }
             }
         }
     }
 
-    /// Does an entry of the table stand for this row?
-    fn names(&self, entry: u32, hash: u64, row: &[u32; W]) -> bool {
-        let index_mask = index_mask(self.bits);
-        entry != EMPTY
-            && entry & !index_mask == tag(hash, self.bits)
-            && self.rows[(entry & index_mask) as usize] == *row
+    /// The first entry that may stand for a row with this hash; `home` is the entry where it should be.
+    fn candidate(&self, hash: u64, home: u32) -> u32 {
+        let mask = self.table.len() - 1;
+        let tag = tag(hash, self.bits);
+        let tag_mask = !index_mask(self.bits);
+        let mut at = self.home(hash);
+        let mut entry = home;
+        while entry != EMPTY && entry & tag_mask != tag {
+            at = (at + 1) & mask;
+            entry = self.table[at];
+        }
+        entry
+    }
+
+    /// Where a row with this hash should be.
+    fn home(&self, hash: u64) -> usize {
+        (hash >> (64 - self.bits)) as usize
     }
 
     fn push(&mut self, row: &[u32; W], parent: u32) {
@@ -146,19 +166,22 @@ impl<const W: usize> StateStore<W> {
         let size = 1 << self.bits;
         self.table = Vec::new();
         self.table = vec![EMPTY; size];
-        for (index, row) in self.rows.iter().enumerate() {
-            let hash = hash_row(row);
-            let mut at = (hash >> (64 - self.bits)) as usize;
-            while self.table[at] != EMPTY {
-                at = (at + 1) & (size - 1);
+        for (chunk_index, chunk) in self.rows.chunks(CHUNK).enumerate() {
+            let mut hashes = [0; CHUNK];
+            let mut taken = [false; CHUNK];
+            for (at, row) in chunk.iter().enumerate() {
+                hashes[at] = hash_row(row);
+                taken[at] = self.table[(hashes[at] >> (64 - self.bits)) as usize] != EMPTY;
             }
-            self.table[at] = tag(hash, self.bits) | index as u32;
+            for at in 0..chunk.len() {
+                let mut place = (hashes[at] >> (64 - self.bits)) as usize + usize::from(taken[at]);
+                place &= size - 1;
+                while self.table[place] != EMPTY {
+                    place = (place + 1) & (size - 1);
+                }
+                self.table[place] = tag(hashes[at], self.bits) | (chunk_index * CHUNK + at) as u32;
+            }
         }
-    }
-
-    /// May another row be added? Indices are 32 bits.
-    pub fn is_full(&self) -> bool {
-        self.rows.len() >= room(32) - 1
     }
 
     pub fn bytes(&self) -> usize {
@@ -166,7 +189,7 @@ impl<const W: usize> StateStore<W> {
     }
 }
 
-fn room(bits: u32) -> usize {
+const fn room(bits: u32) -> usize {
     (1_usize << bits) / 4 * 3
 }
 
