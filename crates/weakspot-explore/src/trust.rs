@@ -91,8 +91,8 @@ enum Alternative {
     Place { thread: u32, after: u32 },
     /// The thread's `choose` takes this value.
     Choice { thread: u32, value: i64 },
-    /// The thread's notification, whose read is the newest event, wakes this waiter.
-    Waiter { thread: u32, waiter: u32 },
+    /// The thread's notification, whose read is its last event, wakes this waiter.
+    Waiter { thread: u32, read: u32, waiter: u32 },
     /// The newest event, a write, goes after `after` and is read by `read`.
     Revisit { read: u32, after: u32 },
 }
@@ -262,9 +262,8 @@ impl<'s, S: System> Explorer<'s, S> {
                 self.choose(thread as usize, value, false);
                 true
             }
-            Alternative::Waiter { thread, waiter } => {
+            Alternative::Waiter { thread, read, waiter } => {
                 let pending = self.pending_again(thread);
-                let read = self.graph().len() - 1;
                 self.notify(thread as usize, pending, read, Some(waiter))
             }
         }
@@ -493,8 +492,8 @@ impl<'s, S: System> Explorer<'s, S> {
             None => {
                 for waiter in (0..self.graph().width()).rev().filter(|&waiter| waiters & bit(waiter) != 0) {
                     if waiters & (bit(waiter) - 1) != 0 {
-                        let what = Alternative::Waiter { thread: thread as u32, waiter: waiter as u32 };
-                        self.push_item(read + 1, what);
+                        let what = Alternative::Waiter { thread: thread as u32, read, waiter: waiter as u32 };
+                        self.push_item(self.graph().len(), what);
                     }
                 }
                 waiters & waiters.wrapping_sub(1)
