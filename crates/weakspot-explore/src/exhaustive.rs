@@ -16,7 +16,7 @@ use crate::monitor::sober::Sober;
 use crate::monitor::{Finding, Monitor};
 use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
 use crate::system::System;
-use crate::trust::{Ending, Explorer, Visitor};
+use crate::trust::{Ending, Explorer, LONGEST, Visitor};
 
 /// Which monitor watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +42,20 @@ pub struct ExploreOptions {
     pub allow_deadlock: bool,
     /// Worker threads.
     pub jobs: usize,
+    /// Events one execution may have: where a program without bounds is given up.
+    pub longest: u32,
 }
 
 impl Default for ExploreOptions {
     fn default() -> Self {
-        Self { monitor: Some(MonitorKind::Sober), all: false, unroll: None, allow_deadlock: false, jobs: 1 }
+        Self {
+            monitor: Some(MonitorKind::Sober),
+            all: false,
+            unroll: None,
+            allow_deadlock: false,
+            jobs: 1,
+            longest: LONGEST,
+        }
     }
 }
 
@@ -54,7 +63,7 @@ impl Default for ExploreOptions {
 pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, progress: &dyn Progress) -> Outcome {
     let mut system = Interpreter::new(program, options.unroll);
     let mut checker = Checker::new(&system, options, budget, progress);
-    let mut explorer = Explorer::new(&mut system);
+    let mut explorer = Explorer::new(&mut system).with_longest(options.longest);
     let ended = explorer.run(&mut checker);
     let events = explorer.counters().events;
     let mut outcome = checker.outcome;
@@ -223,6 +232,11 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
             Ending::Blocked => self.outcome.blocked += 1,
             Ending::Bounded | Ending::Spinning => self.outcome.unfinished += 1,
             Ending::Failed => {}
+            Ending::TooLong => {
+                self.outcome.unfinished += 1;
+                self.outcome.too_long = true;
+                return ControlFlow::Break(());
+            }
             Ending::Deadlock if self.options.allow_deadlock => self.outcome.deadlocks += 1,
             Ending::Deadlock | Ending::Wrong => {
                 self.outcome.deadlocks += u64::from(ending == Ending::Deadlock);

@@ -70,6 +70,8 @@ struct Node {
     fault: Option<Fault>,
     pc: Pc,
     inside: bool,
+    /// The same for all states that differ in `rounds` only.
+    behaviour: u32,
     /// First entry of the list of known successors in [`ThreadTable::edges`].
     first_edge: u32,
 }
@@ -80,6 +82,7 @@ struct Edge {
     result: i64,
     target: u32,
     next: u32,
+    jumped_back: bool,
 }
 
 const NO_EDGE: u32 = u32::MAX;
@@ -91,6 +94,8 @@ struct ThreadTable {
     states: Vec<Interned>,
     edges: Vec<Edge>,
     ids: FxHashMap<Interned, u32>,
+    /// The first state with these registers, whatever its rounds (only under a bound).
+    behaviours: FxHashMap<LocalState, u32>,
     /// Where a misuse leads.
     failures: FxHashMap<(u32, Misuse), u32>,
 }
@@ -114,6 +119,7 @@ pub struct Interpreter<'p> {
     has_critical: bool,
     tables: Vec<ThreadTable>,
     current: Vec<u32>,
+    jumped_back: Vec<bool>,
 }
 
 impl<'p> Interpreter<'p> {
@@ -130,6 +136,7 @@ impl<'p> Interpreter<'p> {
             has_critical: program.threads.iter().any(|thread| thread.critical.contains(&true)),
             tables: program.threads.iter().map(|_| ThreadTable::default()).collect(),
             current: vec![0; program.threads.len()],
+            jumped_back: vec![false; program.threads.len()],
         };
         for thread in program.thread_ids() {
             let code = &program.threads[thread.index()];
@@ -193,11 +200,13 @@ impl<'p> Interpreter<'p> {
         let state = &self.tables[thread.index()].states[from as usize];
         let (mut local, rounds) = (state.local.clone(), state.rounds.to_vec());
         let advance = local::resume(self.code(thread), &self.program.locations, &mut local, result);
+        let jumped_back = matches!(advance, Ok(Advance::Paused { jumped_back: true, .. }));
         let target = self.intern(thread, local, advance, rounds);
         let table = &mut self.tables[thread.index()];
         let next = table.nodes[from as usize].first_edge;
         table.nodes[from as usize].first_edge = table.edges.len() as u32;
-        table.edges.push(Edge { result, target, next });
+        table.edges.push(Edge { result, target, next, jumped_back });
+        self.jumped_back[thread.index()] = jumped_back;
         target
     }
 
@@ -231,6 +240,7 @@ impl<'p> Interpreter<'p> {
             fault: None,
             pc: local.pc,
             inside: false,
+            behaviour: 0,
             first_edge: NO_EDGE,
         };
         match advance {
@@ -259,6 +269,10 @@ impl<'p> Interpreter<'p> {
             return id;
         }
         let id = table.nodes.len() as u32;
+        node.behaviour = id;
+        if self.unroll.is_some() && !ended {
+            node.behaviour = *table.behaviours.entry(state.local.clone()).or_insert(id);
+        }
         table.nodes.push(node);
         table.states.push(state.clone());
         if !ended {
@@ -351,6 +365,7 @@ impl System for Interpreter<'_> {
             let known = &table.edges[edge as usize];
             if known.result == result {
                 self.current[thread.index()] = known.target;
+                self.jumped_back[thread.index()] = known.jumped_back;
                 return;
             }
             edge = known.next;
@@ -381,6 +396,17 @@ impl System for Interpreter<'_> {
     #[inline]
     fn restore(&mut self, thread: ThreadId, token: Token) {
         self.current[thread.index()] = token.0;
+    }
+
+    #[inline]
+    fn jumped_back(&self, thread: ThreadId) -> bool {
+        self.jumped_back[thread.index()]
+    }
+
+    #[inline]
+    fn same_state(&self, thread: ThreadId, one: Token, other: Token) -> bool {
+        let nodes = &self.tables[thread.index()].nodes;
+        nodes[one.0 as usize].behaviour == nodes[other.0 as usize].behaviour
     }
 
     #[inline]

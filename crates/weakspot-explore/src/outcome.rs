@@ -59,6 +59,8 @@ pub struct Outcome {
     pub exhaustive: bool,
     /// What ended the search early, if anything did.
     pub limit: Option<Limit>,
+    /// An execution grew longer than any may: the program needs a bound on its loops.
+    pub too_long: bool,
     /// Events added in all.
     pub events: u64,
 }
@@ -85,6 +87,7 @@ impl Outcome {
             self.error = other.error.or(self.error.take());
         }
         self.limit = self.limit.or(other.limit);
+        self.too_long |= other.too_long;
     }
 
     pub(crate) fn note_violation(&mut self, pair: (Access, Access), violation: Violation) {

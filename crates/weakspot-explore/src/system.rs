@@ -156,6 +156,16 @@ pub trait System {
     /// Puts a thread back to where [`System::save`] was called.
     fn restore(&mut self, thread: ThreadId, token: Token);
 
+    /// Did the last [`System::resume`] of a thread jump backwards? Only then may it be at the end of a loop's round.
+    fn jumped_back(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
+    /// Will a thread behave the same from both tokens, bounds on rounds apart?
+    fn same_state(&self, _thread: ThreadId, one: Token, other: Token) -> bool {
+        one == other
+    }
+
     /// Does a thread that rests here stand inside a critical block?
     fn is_inside(&self, thread: ThreadId) -> bool;
 

@@ -27,12 +27,17 @@
 //! (each choice is explored) or all. A false `assume` leaves its thread behind in the same way: the others go on,
 //! because one of their writes may revisit a read it depends on.
 //!
+//! # Loops that wait
+//! A round of a loop that only reads and changes nothing that is live is explored once failing and then once more
+//! (`rounds`); a thread whose second such round fails, too, is stuck until a write revisits one of its reads.
+//!
 //! # Choices
 //! A `choose` is an event without a cell. It counts as maximally added if it took its first value.
 
 mod ending;
 mod restart;
 mod revisit;
+mod rounds;
 
 use std::ops::ControlFlow;
 
@@ -58,12 +63,15 @@ pub enum Ending {
     Deadlock,
     /// A thread has failed; the others went as far as they could.
     Failed,
-    /// No execution: a false `assume`, or a thread that waits for something that is there.
+    /// No execution: a false `assume`, or a thread that waits for something that is there; or one that never ends: a
+    /// loop that waits for something that does not come.
     Blocked,
     /// A thread reached the bound on loop rounds.
     Bounded,
     /// A thread spins without events.
     Spinning,
+    /// There are more events than one execution may have; the search has to stop.
+    TooLong,
 }
 
 /// Told about every explored graph.
@@ -129,7 +137,12 @@ pub struct Explorer<'s, S: System> {
     /// The system's threads are not where the graph is (without tokens only).
     stale: bool,
     counters: Counters,
+    /// Events that one execution may have.
+    longest: u32,
 }
+
+/// Events that one execution may have unless the caller says otherwise.
+pub const LONGEST: u32 = 100_000;
 
 impl<'s, S: System> Explorer<'s, S> {
     /// Starts at the beginning of the system.
@@ -153,7 +166,15 @@ impl<'s, S: System> Explorer<'s, S> {
             replays,
             stale: false,
             counters: Counters::default(),
+            longest: LONGEST,
         }
+    }
+
+    /// Bounds the number of events of one execution.
+    #[must_use]
+    pub fn with_longest(mut self, events: u32) -> Self {
+        self.longest = events;
+        self
     }
 
     /// The counters so far.
@@ -211,6 +232,9 @@ impl<'s, S: System> Explorer<'s, S> {
             self.counters.events += 1;
             if !self.step(thread, pending) {
                 return ControlFlow::Continue(());
+            }
+            if self.graph().len() > self.longest {
+                return visitor.ended(&self.frames[self.depth].graph, self.system, Ending::TooLong);
             }
         }
         let ending = self.ending();
@@ -344,6 +368,9 @@ impl<'s, S: System> Explorer<'s, S> {
         let id = ThreadId::new(thread);
         self.system.resume(id, result);
         self.settle(thread);
+        if self.system.jumped_back(id) {
+            self.end_round(thread);
+        }
     }
 
     #[inline]

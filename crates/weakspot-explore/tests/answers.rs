@@ -74,9 +74,11 @@ fn borderline_executions_replay_up_to_their_access() {
                 let replayed = replay(&machine, &violation.actions).unwrap();
                 let last = replayed.steps.iter().rev().find(|step| step.pc == violation.access.pc).unwrap();
                 assert_eq!(last.action.thread(), violation.access.thread);
-                assert!(replayed.steps.iter().any(|step| {
-                    step.pc == violation.store.pc && step.action.thread() == violation.store.thread
-                }));
+                assert!(
+                    replayed.steps.iter().any(|step| {
+                        step.pc == violation.store.pc && step.action.thread() == violation.store.thread
+                    })
+                );
                 violations += 1;
             }
         }

@@ -164,7 +164,7 @@ impl<'p> Visitor<Interpreter<'p>> for Recorder<'p> {
                     *self.found.deadlocks.entry(key).or_default() += 1;
                 }
             }
-            Ending::Failed | Ending::Spinning | Ending::Bounded => {}
+            Ending::Failed | Ending::Spinning | Ending::Bounded | Ending::TooLong => {}
             Ending::Blocked => self.blocked += 1,
         }
         ControlFlow::Continue(())

@@ -41,9 +41,13 @@ impl<S: System> Explorer<'_, S> {
         ending
     }
 
-    /// A stuck thread whose read is not the last word of its cell waits for something that is there.
+    /// A thread that waits in a loop never ends. One that waits for a mutex or a notification and whose read is not the
+    /// last word of its cell waits for something that is there.
     pub(super) fn stuck_ending(&self, read: u32) -> Ending {
         let event = self.graph().event(read);
+        if !matches!(event.kind, EventKind::LockRead | EventKind::WakeRead) {
+            return Ending::Blocked;
+        }
         let is_last = event.source == self.graph().last_write(event.cell);
         let is_woken = event.kind == EventKind::WakeRead && event.value & bit(event.thread as usize) == 0;
         if is_last && !is_woken { Ending::Deadlock } else { Ending::Blocked }
@@ -53,7 +57,7 @@ impl<S: System> Explorer<'_, S> {
 /// Which of two threads' endings is that of the whole.
 fn severity(ending: Ending) -> u8 {
     match ending {
-        Ending::Complete | Ending::Wrong => 0,
+        Ending::Complete | Ending::Wrong | Ending::TooLong => 0,
         Ending::Deadlock => 1,
         Ending::Spinning => 2,
         Ending::Bounded => 3,
