@@ -13,7 +13,7 @@ use crate::interpreter::Interpreter;
 use crate::linearise::{Lineariser, observed};
 use crate::monitor::operational::Operational;
 use crate::monitor::sober::Sober;
-use crate::monitor::{Finding, Monitor};
+use crate::monitor::{Event, Finding, Monitor};
 use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
 use crate::system::System;
 use crate::trust::{Ending, Explorer, LONGEST, Visitor};
@@ -74,13 +74,13 @@ pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, pro
 
 /// The monitor in use. An enum, so that a call for each event is not an indirect one.
 #[derive(Debug)]
-enum AnyMonitor {
+pub(crate) enum AnyMonitor {
     Sober(Sober),
     Operational(Operational),
 }
 
 impl AnyMonitor {
-    fn new(kind: MonitorKind, threads: usize, cells: usize) -> Self {
+    pub(crate) fn new(kind: MonitorKind, threads: usize, cells: usize) -> Self {
         match kind {
             MonitorKind::Sober => Self::Sober(Sober::corrected(threads, cells)),
             MonitorKind::SoberPublished => Self::Sober(Sober::published(threads, cells)),
@@ -88,24 +88,28 @@ impl AnyMonitor {
         }
     }
 
-    /// Watches an execution in the order found last; what it finds goes to `found`.
-    fn watch(&mut self, graph: &Graph, order: &[u32], found: &mut Vec<Finding>) {
+    /// Watches one execution; what it finds goes to `found`.
+    pub(crate) fn watch_events(&mut self, events: impl Iterator<Item = Event>, found: &mut Vec<Finding>) {
         match self {
-            Self::Sober(monitor) => watch(monitor, graph, order, found),
-            Self::Operational(monitor) => watch(monitor, graph, order, found),
+            Self::Sober(monitor) => watch(monitor, events, found),
+            Self::Operational(monitor) => watch(monitor, events, found),
         }
+    }
+
+    /// Watches the execution of a graph in an order.
+    pub(crate) fn watch(&mut self, graph: &Graph, order: &[u32], found: &mut Vec<Finding>) {
+        self.watch_events(order.iter().filter_map(|&id| observed(graph, id)), found);
     }
 
     /// The operational monitors commit what an access forces them to, even if that access need not come yet: to miss
     /// nothing, each thread has to come first in one linearisation.
-    fn depends_on_order(&self) -> bool {
+    pub(crate) fn depends_on_order(&self) -> bool {
         matches!(self, Self::Operational(_))
     }
 }
 
-fn watch(monitor: &mut impl Monitor, graph: &Graph, order: &[u32], found: &mut Vec<Finding>) {
+fn watch(monitor: &mut impl Monitor, events: impl Iterator<Item = Event>, found: &mut Vec<Finding>) {
     monitor.reset();
-    let events = order.iter().filter_map(|&id| observed(graph, id));
     found.extend(events.filter_map(|event| monitor.observe(&event)));
 }
 
