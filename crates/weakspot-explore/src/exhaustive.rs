@@ -1,0 +1,254 @@
+//! The exhaustive mode: every trace once, watched by a monitor, judged by the specification.
+
+use std::ops::ControlFlow;
+
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ids::ThreadId;
+use weakspot_model::ir::Program;
+use weakspot_model::task::{Budget, Progress};
+
+use crate::critical::Critical;
+use crate::graph::{Graph, NONE};
+use crate::interpreter::Interpreter;
+use crate::linearise::{Lineariser, observed};
+use crate::monitor::operational::Operational;
+use crate::monitor::sober::Sober;
+use crate::monitor::{Event, Finding, Monitor};
+use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
+use crate::system::System;
+use crate::trust::{Ending, Explorer, LONGEST, Visitor};
+
+/// Which monitor watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MonitorKind {
+    /// SOBER for TSO, corrected.
+    Sober,
+    /// SOBER for TSO as published: misses some violations.
+    SoberPublished,
+    /// The operational monitor of a model (TSO or PSO).
+    Operational(MemoryModel),
+}
+
+/// What is asked of a search.
+#[derive(Debug, Clone)]
+pub struct ExploreOptions {
+    /// Which monitor watches, if any.
+    pub monitor: Option<MonitorKind>,
+    /// Go on after the first violation and the first error.
+    pub all: bool,
+    /// How often a thread may reach an instruction by a jump backwards.
+    pub unroll: Option<u32>,
+    /// A deadlock is not an error.
+    pub allow_deadlock: bool,
+    /// Worker threads.
+    pub jobs: usize,
+    /// Events one execution may have: where a program without bounds is given up.
+    pub longest: u32,
+}
+
+impl Default for ExploreOptions {
+    fn default() -> Self {
+        Self {
+            monitor: Some(MonitorKind::Sober),
+            all: false,
+            unroll: None,
+            allow_deadlock: false,
+            jobs: 1,
+            longest: LONGEST,
+        }
+    }
+}
+
+/// Explores every trace of a program.
+pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, progress: &dyn Progress) -> Outcome {
+    let mut system = Interpreter::new(program, options.unroll);
+    let mut checker = Checker::new(&system, options, budget, progress);
+    let mut explorer = Explorer::new(&mut system).with_longest(options.longest);
+    let ended = explorer.run(&mut checker);
+    let events = explorer.counters().events;
+    let mut outcome = checker.outcome;
+    outcome.events = events;
+    outcome.exhaustive = ended.is_continue() && outcome.limit.is_none();
+    outcome
+}
+
+/// The monitor in use. An enum, so that a call for each event is not an indirect one.
+#[derive(Debug)]
+pub(crate) enum AnyMonitor {
+    Sober(Sober),
+    Operational(Operational),
+}
+
+impl AnyMonitor {
+    pub(crate) fn new(kind: MonitorKind, threads: usize, cells: usize) -> Self {
+        match kind {
+            MonitorKind::Sober => Self::Sober(Sober::corrected(threads, cells)),
+            MonitorKind::SoberPublished => Self::Sober(Sober::published(threads, cells)),
+            MonitorKind::Operational(model) => Self::Operational(Operational::new(model, threads, cells)),
+        }
+    }
+
+    /// Watches one execution; what it finds goes to `found`.
+    pub(crate) fn watch_events(&mut self, events: impl Iterator<Item = Event>, found: &mut Vec<Finding>) {
+        match self {
+            Self::Sober(monitor) => watch(monitor, events, found),
+            Self::Operational(monitor) => watch(monitor, events, found),
+        }
+    }
+
+    /// Watches the execution of a graph in an order.
+    pub(crate) fn watch(&mut self, graph: &Graph, order: &[u32], found: &mut Vec<Finding>) {
+        self.watch_events(order.iter().filter_map(|&id| observed(graph, id)), found);
+    }
+
+    /// The operational monitors commit what an access forces them to, even if that access need not come yet: to miss
+    /// nothing, each thread has to come first in one linearisation.
+    pub(crate) fn depends_on_order(&self) -> bool {
+        matches!(self, Self::Operational(_))
+    }
+}
+
+fn watch(monitor: &mut impl Monitor, events: impl Iterator<Item = Event>, found: &mut Vec<Finding>) {
+    monitor.reset();
+    found.extend(events.filter_map(|event| monitor.observe(&event)));
+}
+
+/// How many graphs go by between two looks at the clock.
+const GRAPHS_BETWEEN_LOOKS: u64 = 1024;
+
+/// Judges every explored graph.
+struct Checker<'a> {
+    options: &'a ExploreOptions,
+    budget: &'a Budget,
+    progress: &'a dyn Progress,
+    monitor: Option<AnyMonitor>,
+    critical: Option<Critical>,
+    lineariser: Lineariser,
+    found: Vec<Finding>,
+    graphs: u64,
+    outcome: Outcome,
+}
+
+impl<'a> Checker<'a> {
+    fn new(
+        system: &Interpreter<'_>,
+        options: &'a ExploreOptions,
+        budget: &'a Budget,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        Self {
+            options,
+            budget,
+            progress,
+            monitor: options.monitor.map(|kind| AnyMonitor::new(kind, system.threads(), system.cells())),
+            critical: system.has_critical().then(Critical::default),
+            lineariser: Lineariser::default(),
+            found: Vec::new(),
+            graphs: 0,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// An execution that the explorer thinks breaks the specification: the machine has the last word.
+    fn note_error(&mut self, program: &Program, graph: &Graph) -> ControlFlow<()> {
+        let actions = actions_of(graph, self.lineariser.order());
+        let Some(witness) = first_problem(program, &actions) else { return ControlFlow::Continue(()) };
+        self.outcome.failures += 1;
+        if self.outcome.error.as_ref().is_none_or(|known| shorter(&witness.actions, &known.actions)) {
+            self.outcome.error = Some(witness);
+        }
+        if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn check_critical(&mut self, graph: &Graph, system: &mut Interpreter<'_>) -> ControlFlow<()> {
+        let Some(critical) = &mut self.critical else { return ControlFlow::Continue(()) };
+        let Some((first, second)) = critical.overlap(graph, system) else { return ControlFlow::Continue(()) };
+        let is_past = |id: u32, of: u32| of != NONE && graph.happens_before(id, of);
+        self.lineariser.linearise_some(graph, |id| is_past(id, first) || is_past(id, second));
+        self.note_error(system.program(), graph)
+    }
+
+    fn watch(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
+        let Some(monitor) = &mut self.monitor else { return ControlFlow::Continue(()) };
+        self.found.clear();
+        if monitor.depends_on_order() {
+            for thread in 0..graph.width() {
+                self.lineariser.linearise_lazily(graph, thread);
+                monitor.watch(graph, self.lineariser.order(), &mut self.found);
+            }
+        } else {
+            self.lineariser.linearise(graph);
+            monitor.watch(graph, self.lineariser.order(), &mut self.found);
+        }
+        if self.found.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        self.note_findings(graph, system)
+    }
+
+    fn note_findings(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
+        self.outcome.borderline += 1;
+        self.found.sort_unstable();
+        self.found.dedup();
+        for index in 0..self.found.len() {
+            let Finding { store, access } = self.found[index];
+            let before = graph.event(access).po_prev;
+            let is_past = |id: u32| before != NONE && graph.happens_before(id, before) || id == access;
+            let is_past = |id: u32| is_past(id) || graph.happens_before(id, access);
+            self.lineariser.linearise_some(graph, is_past);
+            let actions = actions_of(graph, self.lineariser.order());
+            let (store, access) = (access_of(system, graph, store), access_of(system, graph, access));
+            let violation = Violation { store, access, executions: 1, actions };
+            self.outcome.note_violation((store, access), violation);
+        }
+        if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn look_at_the_clock(&mut self) -> ControlFlow<()> {
+        self.graphs += 1;
+        if !self.graphs.is_multiple_of(GRAPHS_BETWEEN_LOOKS) {
+            return ControlFlow::Continue(());
+        }
+        self.progress.update(self.outcome.executions, self.graphs, 0);
+        self.outcome.limit = self.budget.exhausted(0);
+        if self.outcome.limit.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn access_of(system: &Interpreter<'_>, graph: &Graph, id: u32) -> Access {
+    let event = graph.event(id);
+    let thread = ThreadId(event.thread as u16);
+    let pc = system.pc_of(thread, event.before);
+    Access { thread, pc, site: system.program().threads[thread.index()].sites[pc.index()] }
+}
+
+impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
+    fn failed(&mut self, graph: &Graph, system: &mut Interpreter<'p>, thread: ThreadId) -> ControlFlow<()> {
+        let last = graph.thread(thread.index()).last;
+        self.lineariser.linearise_some(graph, |id| last != NONE && graph.happens_before(id, last));
+        self.note_error(system.program(), graph)
+    }
+
+    fn ended(&mut self, graph: &Graph, system: &mut Interpreter<'p>, ending: Ending) -> ControlFlow<()> {
+        self.check_critical(graph, system)?;
+        match ending {
+            Ending::Complete => self.outcome.executions += 1,
+            Ending::Blocked => self.outcome.blocked += 1,
+            Ending::Bounded | Ending::Spinning => self.outcome.unfinished += 1,
+            Ending::Failed => {}
+            Ending::TooLong => {
+                self.outcome.unfinished += 1;
+                self.outcome.too_long = true;
+                return ControlFlow::Break(());
+            }
+            Ending::Deadlock if self.options.allow_deadlock => self.outcome.deadlocks += 1,
+            Ending::Deadlock | Ending::Wrong => {
+                self.outcome.deadlocks += u64::from(ending == Ending::Deadlock);
+                self.lineariser.linearise(graph);
+                self.note_error(system.program(), graph)?;
+            }
+        }
+        self.watch(graph, system)?;
+        self.look_at_the_clock()
+    }
+}

@@ -1,0 +1,424 @@
+//! Execution graphs: events with program order, reads-from and coherence, in flat arrays.
+//!
+//! Events are numbered in the order in which they were added (the insertion order of `TruSt`), so going back is popping. The
+//! three relations are links between events; coherence of a cell is a doubly linked list, so that a write can be put
+//! anywhere and taken out again in constant time. Two clocks a row each are kept for every event: (po ∪ rf)\* and
+//! happens-before, (po ∪ rf ∪ co ∪ fr)\*. Adding an event that is not last in coherence changes the happens-before
+//! rows of events that are already there; the old rows go to a trail and come back when the event is popped.
+//!
+//! # Deliberately absent
+//! The graph knows nothing of programs and never decides what to add; `trust` does.
+
+mod event;
+mod revisit;
+
+use crate::clocks::{ClockTable, join};
+use crate::system::{CellId, Token};
+
+pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
+
+/// No event; as the source of a read: the initial value.
+pub const NONE: u32 = u32::MAX;
+
+/// The ends of the coherence order of a cell, and its initial value.
+#[derive(Debug, Clone, Copy)]
+struct CellEnds {
+    first: u32,
+    last: u32,
+    initial: i64,
+}
+
+/// An execution graph.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    events: Vec<Event>,
+    threads: Vec<ThreadEnd>,
+    cells: Vec<CellEnds>,
+    /// The last read of each cell by each thread.
+    last_read: Vec<u32>,
+    happens_before: ClockTable,
+    /// (po ∪ rf)\*
+    causes: ClockTable,
+    /// Old happens-before rows, each followed by the number of its event.
+    trail: Vec<u32>,
+    scratch: Vec<u32>,
+}
+
+impl Graph {
+    /// No events.
+    pub fn new(threads: usize, initial: impl Iterator<Item = i64>) -> Self {
+        let cells: Vec<_> = initial.map(|initial| CellEnds { first: NONE, last: NONE, initial }).collect();
+        let end = ThreadEnd { last: NONE, len: 0, token: Token(0), phase: Phase::Running, status: Status::Live };
+        Self {
+            events: Vec::new(),
+            threads: vec![end; threads],
+            last_read: vec![NONE; cells.len() * threads],
+            cells,
+            happens_before: ClockTable::new(threads),
+            causes: ClockTable::new(threads),
+            trail: Vec::new(),
+            scratch: vec![0; threads],
+        }
+    }
+
+    /// All events, in the order in which they were added.
+    #[inline]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// One event.
+    #[inline]
+    pub fn event(&self, id: u32) -> &Event {
+        &self.events[id as usize]
+    }
+
+    #[inline]
+    pub(crate) fn event_mut(&mut self, id: u32) -> &mut Event {
+        &mut self.events[id as usize]
+    }
+
+    /// Number of events.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.events.len() as u32
+    }
+
+    /// Nothing has happened.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Number of threads.
+    pub fn width(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Number of cells.
+    pub fn cell_count(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// A thread, at the end of its events.
+    #[inline]
+    pub fn thread(&self, thread: usize) -> &ThreadEnd {
+        &self.threads[thread]
+    }
+
+    #[inline]
+    pub(crate) fn thread_mut(&mut self, thread: usize) -> &mut ThreadEnd {
+        &mut self.threads[thread]
+    }
+
+    /// The last write of a cell, or [`NONE`].
+    #[inline]
+    pub fn last_write(&self, cell: CellId) -> u32 {
+        self.cells[cell as usize].last
+    }
+
+    /// The first write of a cell, or [`NONE`].
+    #[inline]
+    pub fn first_write(&self, cell: CellId) -> u32 {
+        self.cells[cell as usize].first
+    }
+
+    /// The write after a source of a cell; the first write for the initial value.
+    #[inline]
+    pub fn write_after(&self, cell: CellId, source: u32) -> u32 {
+        if source == NONE { self.cells[cell as usize].first } else { self.event(source).co_next }
+    }
+
+    /// The last read of a cell by a thread, or [`NONE`].
+    #[inline]
+    pub fn last_read(&self, cell: CellId, thread: usize) -> u32 {
+        self.last_read[cell as usize * self.threads.len() + thread]
+    }
+
+    /// The value of a source of a cell.
+    #[inline]
+    pub fn value_of(&self, cell: CellId, source: u32) -> i64 {
+        if source == NONE { self.cells[cell as usize].initial } else { self.event(source).value }
+    }
+
+    /// The value a cell ends with.
+    pub fn final_value(&self, cell: CellId) -> i64 {
+        self.value_of(cell, self.last_write(cell))
+    }
+
+    /// Is `earlier` before `later`, or equal to it, in (po ∪ rf)\*?
+    #[inline]
+    pub fn causes(&self, earlier: u32, later: u32) -> bool {
+        let earlier = self.event(earlier);
+        self.causes.entry(later, earlier.thread as usize) > earlier.index
+    }
+
+    /// Does `earlier` happen before `later`, or equal it?
+    #[inline]
+    pub fn happens_before(&self, earlier: u32, later: u32) -> bool {
+        let earlier = self.event(earlier);
+        self.happens_before.entry(later, earlier.thread as usize) > earlier.index
+    }
+
+    /// The happens-before clock of an event.
+    #[inline]
+    pub fn clock(&self, event: u32) -> &[u32] {
+        self.happens_before.row(event)
+    }
+
+    /// Does an event happen before what the thread does next?
+    #[inline]
+    pub fn happens_before_next_of(&self, earlier: u32, thread: usize) -> bool {
+        let last = self.threads[thread].last;
+        last != NONE && self.happens_before(earlier, last)
+    }
+
+    /// Bytes in use.
+    pub fn bytes(&self) -> usize {
+        self.events.capacity() * size_of::<Event>()
+            + self.happens_before.bytes()
+            + self.causes.bytes()
+            + (self.trail.capacity() + self.last_read.capacity()) * size_of::<u32>()
+    }
+
+    fn blank(&self, thread: usize, kind: EventKind) -> Event {
+        let end = &self.threads[thread];
+        Event {
+            kind,
+            first_choice: true,
+            stuck: false,
+            has_write: false,
+            notifies_all: false,
+            early_reader: false,
+            phase: end.phase,
+            thread: thread as u32,
+            index: end.len,
+            cell: NONE,
+            value: 0,
+            source: NONE,
+            co_prev: NONE,
+            co_next: NONE,
+            po_prev: end.last,
+            read_prev: NONE,
+            before: end.token,
+            trail: self.trail.len() as u32,
+        }
+    }
+
+    /// Fills the scratch row with the clock of what the thread does next, as far as program order goes.
+    #[inline]
+    fn start_clock(&mut self, event: &Event) {
+        if event.po_prev == NONE {
+            self.scratch.fill(0);
+        } else {
+            self.scratch.copy_from_slice(self.happens_before.row(event.po_prev));
+        }
+        self.scratch[event.thread as usize] = event.index + 1;
+    }
+
+    #[inline]
+    fn push_causes(&mut self, event: &Event) {
+        if event.po_prev == NONE {
+            self.causes.push_zero();
+        } else {
+            self.causes.push_copy(event.po_prev);
+        }
+        let id = self.events.len() as u32;
+        if event.source != NONE {
+            self.causes.join_rows(id, event.source);
+        }
+        self.causes.row_mut(id)[event.thread as usize] = event.index + 1;
+    }
+
+    /// Appends an event whose happens-before clock is in the scratch row.
+    #[inline]
+    fn push(&mut self, event: Event) -> u32 {
+        let id = self.events.len() as u32;
+        self.push_causes(&event);
+        self.happens_before.push(&self.scratch);
+        let end = &mut self.threads[event.thread as usize];
+        end.last = id;
+        end.len += 1;
+        self.events.push(event);
+        id
+    }
+
+    /// Adds an event that touches no cell.
+    pub fn add_local(&mut self, thread: usize, kind: EventKind, value: i64, first_choice: bool) -> u32 {
+        let event = Event { first_choice, value, ..self.blank(thread, kind) };
+        self.start_clock(&event);
+        self.push(event)
+    }
+
+    /// Adds a read. The caller has checked that the write after the source does not happen before it.
+    pub fn add_read(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32) -> u32 {
+        let slot = cell as usize * self.threads.len() + thread;
+        let event = Event {
+            cell,
+            value: self.value_of(cell, source),
+            source,
+            read_prev: self.last_read[slot],
+            ..self.blank(thread, kind)
+        };
+        self.start_clock(&event);
+        if source != NONE {
+            join(&mut self.scratch, self.happens_before.row(source));
+        }
+        let overwritten_by = self.write_after(cell, source);
+        let id = self.push(event);
+        self.last_read[slot] = id;
+        if overwritten_by != NONE {
+            self.propagate(overwritten_by);
+        }
+        id
+    }
+
+    /// Adds a write after `after` in coherence ([`NONE`]: first). The caller has checked that the write that comes
+    /// after it does not happen before it.
+    pub fn add_write(&mut self, thread: usize, kind: EventKind, cell: CellId, value: i64, after: u32) -> u32 {
+        let event = Event { cell, value, ..self.blank(thread, kind) };
+        self.start_clock(&event);
+        if after != NONE {
+            join(&mut self.scratch, self.happens_before.row(after));
+        }
+        let before = self.write_after(cell, after);
+        self.join_readers(cell, after, before == NONE);
+        let id = self.push(event);
+        self.link(id, after);
+        if before != NONE {
+            self.propagate(before);
+        }
+        id
+    }
+
+    /// Joins the clocks of the reads of a source into the scratch row. Of each thread the last one is enough.
+    fn join_readers(&mut self, cell: CellId, source: u32, is_last: bool) {
+        let width = self.threads.len();
+        for slot in cell as usize * width..(cell as usize + 1) * width {
+            let mut read = self.last_read[slot];
+            // Reads of a thread never go back in coherence: where nothing is after the source, one look is enough.
+            while read != NONE && self.event(read).source != source && !is_last {
+                read = self.event(read).read_prev;
+            }
+            if read != NONE && self.event(read).source == source {
+                join(&mut self.scratch, self.happens_before.row(read));
+            }
+        }
+    }
+
+    /// The scratch row is the clock of the newest event, which happens before `from`: so it does before everything
+    /// after `from`.
+    #[inline(never)]
+    fn propagate(&mut self, from: u32) {
+        let (from_thread, from_index) = (self.event(from).thread, self.event(from).index);
+        let newest = self.events.len() as u32 - 1;
+        for thread in 0..self.threads.len() {
+            let mut event = self.threads[thread].last;
+            while event != NONE && self.happens_before.entry(event, from_thread as usize) > from_index {
+                if event != newest {
+                    self.trail.extend_from_slice(self.happens_before.row(event));
+                    self.trail.push(event);
+                    join(self.happens_before.row_mut(event), &self.scratch);
+                }
+                event = self.event(event).po_prev;
+            }
+        }
+    }
+
+    /// Puts a write after `after` in the coherence order of its cell.
+    pub(crate) fn link(&mut self, write: u32, after: u32) {
+        let cell = self.event(write).cell as usize;
+        let before = self.write_after(cell as u32, after);
+        let event = self.event_mut(write);
+        (event.co_prev, event.co_next) = (after, before);
+        if after == NONE {
+            self.cells[cell].first = write;
+        } else {
+            self.event_mut(after).co_next = write;
+        }
+        if before == NONE {
+            self.cells[cell].last = write;
+        } else {
+            self.event_mut(before).co_prev = write;
+        }
+    }
+
+    /// Takes a write out of the coherence order of its cell.
+    pub(crate) fn unlink(&mut self, write: u32) {
+        let Event { cell, co_prev, co_next, .. } = *self.event(write);
+        if co_prev == NONE {
+            self.cells[cell as usize].first = co_next;
+        } else {
+            self.event_mut(co_prev).co_next = co_next;
+        }
+        if co_next == NONE {
+            self.cells[cell as usize].last = co_prev;
+        } else {
+            self.event_mut(co_next).co_prev = co_prev;
+        }
+    }
+
+    /// Takes the last event of a thread out of all links.
+    fn detach(&mut self, id: u32) {
+        let event = *self.event(id);
+        if event.kind.is_write() {
+            self.unlink(id);
+        } else if event.kind.is_read() {
+            let slot = event.cell as usize * self.threads.len() + event.thread as usize;
+            self.last_read[slot] = event.read_prev;
+        }
+        self.threads[event.thread as usize] = ThreadEnd {
+            last: event.po_prev,
+            len: event.index,
+            token: event.before,
+            phase: event.phase,
+            status: Status::Live,
+        };
+    }
+
+    /// Takes back the newest events until `len` are left.
+    pub fn truncate(&mut self, len: u32) {
+        while self.events.len() as u32 > len {
+            let id = self.events.len() as u32 - 1;
+            self.detach(id);
+            let trail = self.events[id as usize].trail as usize;
+            self.unwind(trail);
+            self.events.pop();
+        }
+        self.happens_before.truncate(len as usize);
+        self.causes.truncate(len as usize);
+    }
+
+    fn unwind(&mut self, trail: usize) {
+        let width = self.threads.len();
+        while self.trail.len() > trail {
+            let event = self.trail[self.trail.len() - 1];
+            let start = self.trail.len() - 1 - width;
+            self.happens_before.row_mut(event).copy_from_slice(&self.trail[start..start + width]);
+            self.trail.truncate(start);
+        }
+    }
+
+    /// Computes the happens-before clocks anew, along a linearisation.
+    pub(crate) fn compute_clocks(&mut self, order: &[u32]) {
+        self.happens_before.reset(self.events.len());
+        for &id in order {
+            let Event { kind, thread, index, cell, source, co_prev, po_prev, .. } = self.events[id as usize];
+            if po_prev != NONE {
+                self.happens_before.join_rows(id, po_prev);
+            }
+            self.happens_before.row_mut(id)[thread as usize] = index + 1;
+            if kind.is_read() {
+                if source != NONE {
+                    self.happens_before.join_rows(id, source);
+                }
+                // From-read: the write that overwrites what is read comes later in the order and waits for this row.
+                let overwritten_by = self.write_after(cell, source);
+                if overwritten_by != NONE {
+                    self.happens_before.join_rows(overwritten_by, id);
+                }
+            } else if kind.is_write() && co_prev != NONE {
+                self.happens_before.join_rows(id, co_prev);
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Events, and the ends of the threads.
+
+use weakspot_model::ir::FenceKind;
+
+use crate::system::{CellId, Token};
+
+/// What an event is. The parts of one atomic are two events, a read and at once its write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// A plain read.
+    Load,
+    /// A plain write.
+    Store,
+    /// The read of an atomic.
+    RmwRead {
+        /// Waits for the whole own buffer under PSO too.
+        drains_all: bool,
+    },
+    /// The write of an atomic, if it writes.
+    RmwWrite {
+        /// Waits for the whole own buffer under PSO too.
+        drains_all: bool,
+    },
+    /// The read of an acquisition.
+    LockRead,
+    /// The write of an acquisition; absent while the thread waits for the mutex.
+    LockWrite,
+    /// A release.
+    Unlock,
+    /// The read of the beginning of a `wait`.
+    WaitRead,
+    /// The write of the beginning of a `wait`.
+    WaitWrite,
+    /// The release at the beginning of a `wait`.
+    WaitUnlock,
+    /// Being woken: reads the notification.
+    WakeRead,
+    /// The read of a notification.
+    NotifyRead,
+    /// The write of a notification.
+    NotifyWrite,
+    /// A fence.
+    Fence(FenceKind),
+    /// A value was chosen.
+    Choose,
+    /// A critical block was left.
+    LeaveCritical,
+    /// A mutex was released that was not held: the thread has failed.
+    Misuse,
+}
+
+impl EventKind {
+    /// Does it read a cell?
+    #[inline]
+    pub fn is_read(self) -> bool {
+        matches!(
+            self,
+            Self::Load | Self::RmwRead { .. } | Self::LockRead | Self::WaitRead | Self::WakeRead | Self::NotifyRead
+        )
+    }
+
+    /// Does it write a cell?
+    #[inline]
+    pub fn is_write(self) -> bool {
+        matches!(self, Self::Store | Self::Unlock | Self::WaitUnlock) || self.is_exclusive_write()
+    }
+
+    /// Is it the write of an atomic?
+    #[inline]
+    pub fn is_exclusive_write(self) -> bool {
+        matches!(self, Self::RmwWrite { .. } | Self::LockWrite | Self::WaitWrite | Self::NotifyWrite)
+    }
+}
+
+/// How far a thread is inside a `wait`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Phase {
+    /// Not inside.
+    #[default]
+    Running,
+    /// Is on the list of waiters and is about to release the mutex.
+    Entered,
+    /// Has released the mutex and sleeps.
+    Asleep,
+    /// Was woken and wants the mutex back.
+    Woken,
+}
+
+/// One event. The links are [`super::NONE`] where there is nothing to link to.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
+pub struct Event {
+    /// What it is.
+    pub kind: EventKind,
+    /// Was it the first choice (of a `choose`, of a `notify_one`)?
+    pub first_choice: bool,
+    /// A read that its thread cannot go on from: a held mutex, no notification.
+    pub stuck: bool,
+    /// The read of an atomic: its write is there, too.
+    pub has_write: bool,
+    /// The write of a notification: of all waiters?
+    pub notifies_all: bool,
+    /// Some read that was added earlier reads this write.
+    pub early_reader: bool,
+    /// The thread's phase before the event.
+    pub phase: Phase,
+    /// Whose event.
+    pub thread: u32,
+    /// Its index in the thread, from 0.
+    pub index: u32,
+    /// The cell, for reads and writes.
+    pub cell: CellId,
+    /// The value read, written or chosen.
+    pub value: i64,
+    /// For reads: the write that is read, or [`super::NONE`].
+    pub source: u32,
+    /// For writes: the coherence predecessor, or [`super::NONE`] for the first.
+    pub co_prev: u32,
+    /// For writes: the coherence successor, or [`super::NONE`] for the last.
+    pub co_next: u32,
+    /// The event before it in program order.
+    pub po_prev: u32,
+    /// For reads: the read of the same cell by the same thread before it.
+    pub read_prev: u32,
+    /// The thread's state before the event.
+    pub before: Token,
+    /// Length of the trail before the event was added.
+    pub(super) trail: u32,
+}
+
+/// A thread, at the end of its events.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadEnd {
+    /// Its last event.
+    pub last: u32,
+    /// How many events it has.
+    pub len: u32,
+    /// Its state.
+    pub token: Token,
+    /// Inside a `wait`?
+    pub phase: Phase,
+    /// What may be expected of it.
+    pub status: Status,
+}
+
+/// What may be expected of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Has something to do.
+    Live,
+    /// Its last event is a read it cannot go on from.
+    Stuck,
+    /// Will do nothing more.
+    Done,
+}

@@ -1,0 +1,168 @@
+//! Total orders of the events of a graph that SC could have executed them in.
+//!
+//! A read may go when its source has gone; a write may go when its coherence predecessor and all reads of that have
+//! gone. Threads take turns, each going as far as it can, so the order is deterministic and switches threads seldom. If
+//! some event can never go, po ∪ rf ∪ co ∪ fr has a cycle and the graph is not sequentially consistent.
+
+use weakspot_model::ir::FenceKind;
+
+use crate::graph::{Event, EventKind, Graph, NONE};
+use crate::monitor::{self, Operation};
+
+/// Reusable tables.
+#[derive(Debug, Clone, Default)]
+pub struct Lineariser {
+    order: Vec<u32>,
+    /// For writes: how many events have to go first, program order apart.
+    waits_for: Vec<u32>,
+    gone: Vec<bool>,
+    po_next: Vec<u32>,
+    /// The next event of each thread.
+    cursor: Vec<u32>,
+}
+
+impl Lineariser {
+    /// The order found last.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Orders all events; false if that is not possible.
+    pub fn linearise(&mut self, graph: &Graph) -> bool {
+        self.linearise_some(graph, |_| true);
+        self.order.len() == graph.events().len()
+    }
+
+    /// Orders the events that `wanted` allows, which have to be closed under happens-before.
+    pub fn linearise_some(&mut self, graph: &Graph, wanted: impl Fn(u32) -> bool) {
+        self.prepare(graph);
+        self.drain(graph, wanted);
+    }
+
+    /// Orders all events so that before each event of `thread` nothing has gone that need not: what happens before it
+    /// goes, and no more. The graph has to be consistent.
+    pub fn linearise_lazily(&mut self, graph: &Graph, thread: usize) {
+        self.prepare(graph);
+        while self.cursor[thread] != NONE {
+            let target = self.cursor[thread];
+            self.drain(graph, |id| graph.happens_before(id, target));
+        }
+        self.drain(graph, |_| true);
+    }
+
+    /// Lets the wanted events go, as long as any can.
+    fn drain(&mut self, graph: &Graph, wanted: impl Fn(u32) -> bool) {
+        let mut progress = true;
+        while progress {
+            progress = false;
+            for thread in 0..graph.width() {
+                while let Some(id) = self.ready(graph, thread)
+                    && wanted(id)
+                {
+                    self.go(graph, thread, id);
+                    progress = true;
+                }
+            }
+        }
+    }
+
+    fn prepare(&mut self, graph: &Graph) {
+        let count = graph.events().len();
+        self.order.clear();
+        self.waits_for.clear();
+        self.waits_for.resize(count, 0);
+        self.gone.clear();
+        self.gone.resize(count, false);
+        self.po_next.clear();
+        self.po_next.resize(count, NONE);
+        self.cursor.clear();
+        self.cursor.resize(graph.width(), NONE);
+        for (id, event) in graph.events().iter().enumerate() {
+            if event.po_prev == NONE {
+                self.cursor[event.thread as usize] = id as u32;
+            } else {
+                self.po_next[event.po_prev as usize] = id as u32;
+            }
+            if event.kind.is_read() {
+                let overwritten_by = graph.write_after(event.cell, event.source);
+                if overwritten_by != NONE {
+                    self.waits_for[overwritten_by as usize] += 1;
+                }
+            } else if event.kind.is_write() && event.co_prev != NONE {
+                self.waits_for[id] += 1;
+            }
+        }
+    }
+
+    #[inline]
+    fn ready(&self, graph: &Graph, thread: usize) -> Option<u32> {
+        let id = self.cursor[thread];
+        if id == NONE {
+            return None;
+        }
+        let event = graph.event(id);
+        let ready = if event.kind.is_read() {
+            event.source == NONE || self.gone[event.source as usize]
+        } else {
+            self.waits_for[id as usize] == 0
+        };
+        ready.then_some(id)
+    }
+
+    #[inline]
+    fn go(&mut self, graph: &Graph, thread: usize, id: u32) {
+        let event = graph.event(id);
+        self.order.push(id);
+        self.gone[id as usize] = true;
+        self.cursor[thread] = self.po_next[id as usize];
+        let released = if event.kind.is_read() {
+            graph.write_after(event.cell, event.source)
+        } else if event.kind.is_write() {
+            event.co_next
+        } else {
+            NONE
+        };
+        if released != NONE {
+            self.waits_for[released as usize] -= 1;
+        }
+    }
+}
+
+/// Is this event the one that stands for a step of its thread? An atomic that writes acts where its write stands (other
+/// reads of its source may come between its two events), a `wait` begins where it enters the list of waiters, and a
+/// read that waits for a mutex or a notification has not happened yet.
+pub fn is_step(event: &Event) -> bool {
+    match event.kind {
+        EventKind::RmwRead { .. } => !event.has_write,
+        EventKind::LockRead
+        | EventKind::WaitRead
+        | EventKind::WaitUnlock
+        | EventKind::WakeRead
+        | EventKind::NotifyRead => false,
+        _ => true,
+    }
+}
+
+/// What a monitor sees of an event; nothing for events that are no access to a cell and no fence, and for reads that
+/// wait for a mutex or a notification.
+#[inline]
+pub fn observed(graph: &Graph, id: u32) -> Option<monitor::Event> {
+    let event = graph.event(id);
+    let interlocked = |writes| Operation::Atomic { writes, drains_all: true };
+    let operation = match event.kind {
+        EventKind::Load => Operation::Load,
+        EventKind::Store => Operation::Store,
+        EventKind::RmwRead { drains_all } if !event.has_write => Operation::Atomic { writes: false, drains_all },
+        EventKind::RmwWrite { drains_all } => Operation::Atomic { writes: true, drains_all },
+        EventKind::LockWrite
+        | EventKind::Unlock
+        | EventKind::WaitWrite
+        | EventKind::WaitUnlock
+        | EventKind::NotifyWrite => interlocked(true),
+        EventKind::WakeRead if !event.stuck => interlocked(false),
+        EventKind::Fence(FenceKind::StoreStore) => Operation::StoreFence,
+        EventKind::Fence(FenceKind::Full | FenceKind::StoreLoad) => Operation::FullFence,
+        _ => return None,
+    };
+    Some(monitor::Event { thread: event.thread, index: event.index, operation, cell: event.cell, label: id })
+}

@@ -1,0 +1,180 @@
+//! The border between the explorer and whatever runs the threads.
+//!
+//! A [`System`] is the *threads* of a program without their memory: it says what each thread is about to do and takes
+//! the result of that. Memory, mutexes and condition variables belong to the explorer. A thread's own state depends on
+//! nothing but the results it was given, so the explorer goes back in time either by a [`Token`] for each thread (the
+//! interpreter hands out interned local states) or, where there are none (live code), by [`System::restart`] and
+//! feeding the recorded results again.
+//!
+//! # Cells
+//! Everything that has a coherence order is a *cell*, a dense number the system gives out: memory locations, mutexes
+//! and condition variables alike.
+//!
+//! # Deliberately absent
+//! No memory, no scheduling, no cloning and no comparing of program states.
+
+use weakspot_model::ids::{Site, ThreadId};
+use weakspot_model::ir::FenceKind;
+
+/// A cell: memory location, mutex or condition variable.
+pub type CellId = u32;
+
+/// Restores one thread exactly. Only the system that gave it out understands it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token(pub u32);
+
+/// What a thread is about to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pending {
+    /// Read a memory cell; resume with the value.
+    Load(CellId),
+    /// Write a memory cell.
+    Store {
+        /// The cell.
+        cell: CellId,
+        /// The value.
+        value: i64,
+    },
+    /// An atomic: see [`System::update`].
+    Rmw {
+        /// The cell.
+        cell: CellId,
+        /// Waits for the whole own buffer under PSO too.
+        drains_all: bool,
+    },
+    /// A fence.
+    Fence(FenceKind),
+    /// Acquire a mutex.
+    Lock(CellId),
+    /// Release a mutex.
+    Unlock(CellId),
+    /// Release a mutex, sleep until notified, acquire it again.
+    Wait {
+        /// The condition variable.
+        condvar: CellId,
+        /// The mutex.
+        mutex: CellId,
+    },
+    /// Wake waiters.
+    Notify {
+        /// The condition variable.
+        condvar: CellId,
+        /// All of them?
+        all: bool,
+    },
+    /// Resume with any value of the range.
+    Choose {
+        /// Smallest value.
+        lo: i64,
+        /// Largest value.
+        hi: i64,
+    },
+    /// Leave a critical block.
+    LeaveCritical,
+    /// Has ended.
+    Ended,
+    /// Computes for ever without an event.
+    Spinning,
+    /// An `assume` was false: this is no execution.
+    Pruned,
+    /// The thread's last step broke the specification.
+    Failed,
+    /// The bound on loop rounds is reached.
+    Bounded,
+}
+
+impl Pending {
+    /// Will the thread never do anything again?
+    pub fn is_last(self) -> bool {
+        matches!(self, Self::Ended | Self::Spinning | Self::Pruned | Self::Failed | Self::Bounded)
+    }
+}
+
+/// What an atomic makes of the value of its cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Update {
+    /// It acts.
+    Acts {
+        /// What the thread is resumed with.
+        result: i64,
+        /// What is written, if anything.
+        written: Option<i64>,
+    },
+    /// It is a program error (overflow, out of range).
+    Fails,
+}
+
+/// How the event a thread rests at can be a program error that only the memory knows of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Misuse {
+    /// [`System::update`] says [`Update::Fails`] for this value.
+    Update(i64),
+    /// The thread releases a mutex it does not hold.
+    NotHolding,
+}
+
+/// How the specification judges an execution in which every thread has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judgement {
+    /// It holds.
+    Holds,
+    /// It assumes something false: no execution.
+    Pruned,
+    /// It is broken.
+    Fails,
+}
+
+/// Threads that can be run again and again.
+pub trait System {
+    /// Back to the beginning: every thread rests at its first pause.
+    fn restart(&mut self);
+
+    /// How many threads there are.
+    fn threads(&self) -> usize;
+
+    /// How many cells there are.
+    fn cells(&self) -> usize;
+
+    /// The initial value of a cell: 0 for mutexes and condition variables.
+    fn initial(&self, cell: CellId) -> i64;
+
+    /// What a thread is about to do.
+    fn pending(&self, thread: ThreadId) -> Pending;
+
+    /// What the atomic a thread rests at makes of a value.
+    fn update(&self, thread: ThreadId, current: i64) -> Update;
+
+    /// Gives the pause of a thread its result and runs the thread to the next one.
+    fn resume(&mut self, thread: ThreadId, result: i64);
+
+    /// The pause of a thread is a program error: from now on it is [`Pending::Failed`].
+    fn fail(&mut self, thread: ThreadId, misuse: Misuse);
+
+    /// A token for the present state of a thread; `None` if the system cannot go back.
+    fn save(&self, thread: ThreadId) -> Option<Token>;
+
+    /// Puts a thread back to where [`System::save`] was called.
+    fn restore(&mut self, thread: ThreadId, token: Token);
+
+    /// Did the last [`System::resume`] of a thread jump backwards? Only then may it be at the end of a loop's round.
+    fn jumped_back(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
+    /// Will a thread behave the same from both tokens, bounds on rounds apart?
+    fn same_state(&self, _thread: ThreadId, one: Token, other: Token) -> bool {
+        one == other
+    }
+
+    /// Does a thread that rests here stand inside a critical block?
+    fn is_inside(&self, thread: ThreadId) -> bool;
+
+    /// May any thread ever be inside a critical block?
+    fn has_critical(&self) -> bool;
+
+    /// The source place a thread rests at.
+    fn site(&self, thread: ThreadId) -> Site;
+
+    /// Judges the end of an execution in which every thread has ended. `memory` gives the final value of a cell.
+    fn judge(&self, memory: &dyn Fn(CellId) -> i64) -> Judgement;
+}

@@ -1,0 +1,580 @@
+//! Exhaustive exploration: one execution for each SC trace.
+//!
+//! This is `TruSt` (Kokologiannakis, Marmanis, Gladstein, Vafeiadis: Truly Stateless, Optimal Dynamic Partial Order
+//! Reduction, POPL 2022) for sequential consistency: exactly one complete execution for each trace, memory polynomial
+//! in the length of one execution, nothing shared between branches.
+//!
+//! | the paper | here |
+//! |---|---|
+//! | `Visit` | [`Explorer::extend`], [`Explorer::step`] |
+//! | `next(G)` | the first thread that can go on; the parts of one atomic are added together |
+//! | the loop over sources of a read | [`Explorer::read`] |
+//! | `VisitCOs` | [`Explorer::write`] (direct), [`Explorer::push_revisits`] (after a revisit) |
+//! | `Deleted`, the maximality test of a revisit | [`Explorer::push_revisits`], [`Explorer::is_maximal`] |
+//! | the recursive calls | [`Item`]s, popped last in first out; a revisit opens a new [`Frame`] |
+//!
+//! # Consistency
+//! A graph stays acyclic in po ∪ rf ∪ co ∪ fr when a read is added unless the write that overwrites its source happens
+//! before what its thread did last; for a write put between two others, unless the second one does. Walking coherence
+//! backwards, the first source that fails this ends the walk: all earlier ones fail, too.
+//!
+//! # What blocks
+//! Acquiring a mutex is an atomic whose read must find it free; being woken is a read that must find a notification
+//! that names the thread. Such a read may also be added reading the last write when that does not satisfy it: the
+//! thread is then stuck, and a later write may revisit the read. A graph in which some thread is still stuck at the end
+//! is a deadlock if every stuck read reads the last write of its cell, and else no execution (counted as blocked).
+//! The waiters of a condition variable are the bits of its value; `wait` sets the own bit, a notification clears one
+//! (each choice is explored) or all. A false `assume` leaves its thread behind in the same way: the others go on,
+//! because one of their writes may revisit a read it depends on.
+//!
+//! # Loops that wait
+//! A round of a loop that only reads and changes nothing that is live is explored once failing and then once more
+//! (`rounds`); a thread whose second such round fails, too, is stuck until a write revisits one of its reads.
+//!
+//! # Choices
+//! A `choose` is an event without a cell. It counts as maximally added if it took its first value.
+
+mod ending;
+mod restart;
+mod revisit;
+mod rounds;
+
+use std::ops::ControlFlow;
+
+use weakspot_model::ids::ThreadId;
+
+use crate::graph::{Event, EventKind, Graph, NONE, Phase, Status};
+use crate::linearise::Lineariser;
+use crate::system::{CellId, Misuse, Pending, System, Update};
+
+/// Value of a mutex nobody holds.
+const FREE: i64 = 0;
+/// Value of a mutex that is held.
+const HELD: i64 = 1;
+
+/// How an explored graph ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Every thread has ended and the specification holds.
+    Complete,
+    /// Every thread has ended and the specification does not hold.
+    Wrong,
+    /// Nobody can move and somebody has not ended.
+    Deadlock,
+    /// A thread has failed; the others went as far as they could.
+    Failed,
+    /// No execution: a false `assume`, or a thread that waits for something that is there; or one that never ends: a
+    /// loop that waits for something that does not come.
+    Blocked,
+    /// A thread reached the bound on loop rounds.
+    Bounded,
+    /// A thread spins without events.
+    Spinning,
+    /// There are more events than one execution may have; the search has to stop.
+    TooLong,
+}
+
+/// Told about every explored graph.
+pub trait Visitor<S: System> {
+    /// A thread has just failed: its last event is the newest of the graph that belongs to it.
+    fn failed(&mut self, graph: &Graph, system: &mut S, thread: ThreadId) -> ControlFlow<()>;
+
+    /// A graph that cannot be extended.
+    fn ended(&mut self, graph: &Graph, system: &mut S, ending: Ending) -> ControlFlow<()>;
+}
+
+/// Something to come back to: truncate the graph, then do it.
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    /// Events to keep.
+    len: u32,
+    what: Alternative,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Alternative {
+    /// The thread's read takes this source.
+    Source { thread: u32, source: u32 },
+    /// The thread's store goes after this write.
+    Place { thread: u32, after: u32 },
+    /// The thread's `choose` takes this value.
+    Choice { thread: u32, value: i64 },
+    /// The thread's notification, whose read is its last event, wakes this waiter.
+    Waiter { thread: u32, read: u32, waiter: u32 },
+    /// The newest event, a write, goes after `after` and is read by `read`.
+    Revisit { read: u32, after: u32 },
+}
+
+/// A graph with its open alternatives.
+#[derive(Debug)]
+struct Frame {
+    graph: Graph,
+    items: Vec<Item>,
+}
+
+/// Counters of an exploration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Events added.
+    pub events: u64,
+    /// Graphs built by revisits.
+    pub revisits: u64,
+    /// Revisits that turned out inconsistent.
+    pub inconsistent: u64,
+}
+
+/// The search.
+#[derive(Debug)]
+pub struct Explorer<'s, S: System> {
+    system: &'s mut S,
+    frames: Vec<Frame>,
+    /// The frame that is worked on.
+    depth: usize,
+    lineariser: Lineariser,
+    map: Vec<u32>,
+    /// The system has no tokens.
+    replays: bool,
+    /// The system's threads are not where the graph is (without tokens only).
+    stale: bool,
+    counters: Counters,
+    /// Events that one execution may have.
+    longest: u32,
+}
+
+/// Events that one execution may have unless the caller says otherwise.
+pub const LONGEST: u32 = 100_000;
+
+impl<'s, S: System> Explorer<'s, S> {
+    /// Starts at the beginning of the system.
+    pub fn new(system: &'s mut S) -> Self {
+        system.restart();
+        let initial = (0..system.cells()).map(|cell| system.initial(cell as CellId));
+        let mut graph = Graph::new(system.threads(), initial);
+        let mut replays = false;
+        for thread in 0..system.threads() {
+            match system.save(ThreadId::new(thread)) {
+                Some(token) => graph.thread_mut(thread).token = token,
+                None => replays = true,
+            }
+        }
+        Self {
+            system,
+            frames: vec![Frame { graph, items: Vec::new() }],
+            depth: 0,
+            lineariser: Lineariser::default(),
+            map: Vec::new(),
+            replays,
+            stale: false,
+            counters: Counters::default(),
+            longest: LONGEST,
+        }
+    }
+
+    /// Bounds the number of events of one execution.
+    #[must_use]
+    pub fn with_longest(mut self, events: u32) -> Self {
+        self.longest = events;
+        self
+    }
+
+    /// The counters so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Explores everything.
+    pub fn run(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
+        for thread in 0..self.system.threads() {
+            let thread = ThreadId::new(thread);
+            match self.system.pending(thread) {
+                Pending::Pruned => return ControlFlow::Continue(()),
+                Pending::Failed => return visitor.failed(&self.frames[0].graph, self.system, thread),
+                _ => {}
+            }
+        }
+        loop {
+            self.extend(visitor)?;
+            while !self.next_alternative() {
+                if self.frames[self.depth].items.is_empty() {
+                    if self.depth == 0 {
+                        return ControlFlow::Continue(());
+                    }
+                    self.depth -= 1;
+                    self.stale = true;
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn graph(&self) -> &Graph {
+        &self.frames[self.depth].graph
+    }
+
+    #[inline]
+    fn graph_mut(&mut self) -> &mut Graph {
+        &mut self.frames[self.depth].graph
+    }
+
+    fn push_item(&mut self, len: u32, what: Alternative) {
+        self.frames[self.depth].items.push(Item { len, what });
+    }
+
+    /// Adds events until nothing can be added, then tells the visitor.
+    fn extend(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
+        while let Some((thread, pending)) = self.next_thread() {
+            if pending == Pending::Failed {
+                self.graph_mut().thread_mut(thread).status = Status::Done;
+                let frame = &self.frames[self.depth];
+                visitor.failed(&frame.graph, self.system, ThreadId::new(thread))?;
+                continue;
+            }
+            self.counters.events += 1;
+            if !self.step(thread, pending) {
+                return ControlFlow::Continue(());
+            }
+            if self.graph().len() > self.longest {
+                return visitor.ended(&self.frames[self.depth].graph, self.system, Ending::TooLong);
+            }
+        }
+        let ending = self.ending();
+        let frame = &self.frames[self.depth];
+        visitor.ended(&frame.graph, self.system, ending)
+    }
+
+    /// The paper's next(G), up to the thread: the first one that can go on, or that has just failed.
+    fn next_thread(&mut self) -> Option<(usize, Pending)> {
+        self.catch_up();
+        for thread in 0..self.graph().width() {
+            let end = *self.graph().thread(thread);
+            if end.status != Status::Live {
+                continue;
+            }
+            let id = ThreadId::new(thread);
+            if !self.replays {
+                self.system.restore(id, end.token);
+            }
+            let pending = self.system.pending(id);
+            if pending.is_last() && pending != Pending::Failed {
+                self.graph_mut().thread_mut(thread).status = Status::Done;
+                continue;
+            }
+            return Some((thread, pending));
+        }
+        None
+    }
+
+    /// Takes up the newest alternative of the frame; false if there is none or it is inconsistent.
+    fn next_alternative(&mut self) -> bool {
+        let Some(Item { len, what }) = self.frames[self.depth].items.pop() else { return false };
+        self.graph_mut().truncate(len);
+        self.stale = true;
+        self.counters.events += 1;
+        match what {
+            Alternative::Revisit { read, after } => self.revisit(read, after),
+            Alternative::Source { thread, source } => {
+                let pending = self.pending_again(thread);
+                self.take_source(thread as usize, pending, source)
+            }
+            Alternative::Place { thread, after } => {
+                let pending = self.pending_again(thread);
+                self.place_store(thread as usize, pending, after);
+                true
+            }
+            Alternative::Choice { thread, value } => {
+                self.pending_again(thread);
+                self.choose(thread as usize, value, false);
+                true
+            }
+            Alternative::Waiter { thread, read, waiter } => {
+                let pending = self.pending_again(thread);
+                self.notify(thread as usize, pending, read, Some(waiter))
+            }
+        }
+    }
+
+    /// Puts the system's thread back to where the graph is, and asks it what it was about to do.
+    fn pending_again(&mut self, thread: u32) -> Pending {
+        self.catch_up();
+        let id = ThreadId(thread as u16);
+        if !self.replays {
+            let token = self.graph().thread(thread as usize).token;
+            self.system.restore(id, token);
+        }
+        self.system.pending(id)
+    }
+
+    /// Adds what a thread is about to do, in the first way there is; false if the graph is then inconsistent.
+    fn step(&mut self, thread: usize, pending: Pending) -> bool {
+        match pending {
+            Pending::Load(cell) | Pending::Rmw { cell, .. } | Pending::Lock(cell) => self.read(thread, pending, cell),
+            Pending::Notify { condvar, .. } => self.read(thread, pending, condvar),
+            Pending::Wait { condvar, mutex } => match self.graph().thread(thread).phase {
+                Phase::Running if !self.holds(thread, mutex) => self.misuse(thread),
+                Phase::Running | Phase::Asleep => self.read(thread, pending, condvar),
+                Phase::Entered => {
+                    let after = self.graph().last_write(mutex);
+                    self.write(thread, EventKind::WaitUnlock, mutex, FREE, after);
+                    self.graph_mut().thread_mut(thread).phase = Phase::Asleep;
+                    true
+                }
+                Phase::Woken => self.read(thread, pending, mutex),
+            },
+            Pending::Store { .. } => {
+                self.write_store(thread, pending);
+                true
+            }
+            Pending::Unlock(mutex) => {
+                if !self.holds(thread, mutex) {
+                    return self.misuse(thread);
+                }
+                let after = self.graph().last_write(mutex);
+                self.write(thread, EventKind::Unlock, mutex, FREE, after);
+                self.resume(thread, 0);
+                true
+            }
+            Pending::Fence(kind) => {
+                self.graph_mut().add_local(thread, EventKind::Fence(kind), 0, true);
+                self.resume(thread, 0);
+                true
+            }
+            Pending::LeaveCritical => {
+                self.graph_mut().add_local(thread, EventKind::LeaveCritical, 0, true);
+                self.resume(thread, 0);
+                true
+            }
+            Pending::Choose { lo, hi } => {
+                let len = self.graph().len();
+                for value in (lo + 1..=hi).rev() {
+                    self.push_item(len, Alternative::Choice { thread: thread as u32, value });
+                }
+                self.choose(thread, lo, true);
+                true
+            }
+            Pending::Ended | Pending::Spinning | Pending::Pruned | Pending::Failed | Pending::Bounded => {
+                unreachable!("invariant: only threads that can go on are stepped")
+            }
+        }
+    }
+
+    fn choose(&mut self, thread: usize, value: i64, first: bool) {
+        self.graph_mut().add_local(thread, EventKind::Choose, value, first);
+        self.resume(thread, value);
+    }
+
+    /// Gives a thread the result of what it did.
+    #[inline]
+    fn resume(&mut self, thread: usize, result: i64) {
+        let id = ThreadId::new(thread);
+        self.system.resume(id, result);
+        self.settle(thread);
+        if self.system.jumped_back(id) {
+            self.end_round(thread);
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self, thread: usize) {
+        if let Some(token) = self.system.save(ThreadId::new(thread)) {
+            self.graph_mut().thread_mut(thread).token = token;
+        }
+    }
+
+    /// The thread's pause is a program error. It leaves an event behind, so that the schedule has the step that failed.
+    fn misuse(&mut self, thread: usize) -> bool {
+        self.graph_mut().add_local(thread, EventKind::Misuse, 0, true);
+        self.system.fail(ThreadId::new(thread), Misuse::NotHolding);
+        self.settle(thread);
+        true
+    }
+
+    /// Does the thread hold a mutex? Then its acquisition is the last write.
+    fn holds(&self, thread: usize, mutex: CellId) -> bool {
+        let last = self.graph().last_write(mutex);
+        last != NONE && {
+            let event = self.graph().event(last);
+            event.kind == EventKind::LockWrite && event.thread as usize == thread
+        }
+    }
+
+    /// Adds a read that takes the last write, and leaves the other sources for later.
+    fn read(&mut self, thread: usize, pending: Pending, cell: CellId) -> bool {
+        let graph = self.graph();
+        let len = graph.len();
+        let last = graph.last_write(cell);
+        let kind = self.read_kind(thread, pending);
+        let mut source = last;
+        while source != NONE && !self.graph().happens_before_next_of(source, thread) {
+            source = self.graph().event(source).co_prev;
+            if self.satisfies(thread, kind, cell, source) {
+                self.push_item(len, Alternative::Source { thread: thread as u32, source });
+            }
+        }
+        self.take_source(thread, pending, last)
+    }
+
+    fn read_kind(&self, thread: usize, pending: Pending) -> EventKind {
+        match (pending, self.graph().thread(thread).phase) {
+            (Pending::Load(_), _) => EventKind::Load,
+            (Pending::Rmw { drains_all, .. }, _) => EventKind::RmwRead { drains_all },
+            (Pending::Notify { .. }, _) => EventKind::NotifyRead,
+            (Pending::Wait { .. }, Phase::Running) => EventKind::WaitRead,
+            (Pending::Wait { .. }, Phase::Asleep) => EventKind::WakeRead,
+            _ => EventKind::LockRead,
+        }
+    }
+
+    /// Can the thread go on from reading this source?
+    #[inline]
+    fn satisfies(&self, thread: usize, kind: EventKind, cell: CellId, source: u32) -> bool {
+        match kind {
+            EventKind::LockRead => self.graph().value_of(cell, source) == FREE,
+            EventKind::WakeRead => source != NONE && self.woken_by(source) & bit(thread) != 0,
+            _ => true,
+        }
+    }
+
+    /// The waiters that a write of a condition variable has woken.
+    fn woken_by(&self, write: u32) -> i64 {
+        let event = self.graph().event(write);
+        if event.kind != EventKind::NotifyWrite {
+            return 0;
+        }
+        self.graph().event(event.po_prev).value & !event.value
+    }
+
+    fn take_source(&mut self, thread: usize, pending: Pending, source: u32) -> bool {
+        let kind = self.read_kind(thread, pending);
+        let cell = match (kind, pending) {
+            (_, Pending::Load(cell) | Pending::Rmw { cell, .. } | Pending::Lock(cell)) => cell,
+            (_, Pending::Notify { condvar, .. }) => condvar,
+            (EventKind::LockRead, Pending::Wait { mutex, .. }) => mutex,
+            (_, Pending::Wait { condvar, .. }) => condvar,
+            _ => unreachable!("invariant: only reads have sources"),
+        };
+        let read = self.graph_mut().add_read(thread, kind, cell, source);
+        self.after_read(thread, pending, read)
+    }
+
+    /// Goes on from a read that has its source; false if the graph is then inconsistent.
+    fn after_read(&mut self, thread: usize, pending: Pending, read: u32) -> bool {
+        let Event { kind, cell, source, value, .. } = *self.graph().event(read);
+        if !self.satisfies(thread, kind, cell, source) {
+            self.graph_mut().event_mut(read).stuck = true;
+            self.graph_mut().thread_mut(thread).status = Status::Stuck;
+            return true;
+        }
+        match kind {
+            EventKind::Load => {
+                self.resume(thread, value);
+                true
+            }
+            EventKind::RmwRead { drains_all } => self.update(thread, read, value, drains_all),
+            EventKind::LockRead => {
+                let consistent = self.write_part(thread, EventKind::LockWrite, read, HELD);
+                self.graph_mut().thread_mut(thread).phase = Phase::Running;
+                self.resume(thread, 0);
+                consistent
+            }
+            EventKind::WaitRead => {
+                let consistent = self.write_part(thread, EventKind::WaitWrite, read, value | bit(thread));
+                self.graph_mut().thread_mut(thread).phase = Phase::Entered;
+                consistent
+            }
+            EventKind::WakeRead => {
+                self.graph_mut().thread_mut(thread).phase = Phase::Woken;
+                true
+            }
+            EventKind::NotifyRead => self.notify(thread, pending, read, None),
+            _ => unreachable!("invariant: only reads have sources"),
+        }
+    }
+
+    fn update(&mut self, thread: usize, read: u32, value: i64, drains_all: bool) -> bool {
+        match self.system.update(ThreadId::new(thread), value) {
+            Update::Fails => {
+                self.system.fail(ThreadId::new(thread), Misuse::Update(value));
+                self.settle(thread);
+                true
+            }
+            Update::Acts { result, written: None } => {
+                self.resume(thread, result);
+                true
+            }
+            Update::Acts { result, written: Some(written) } => {
+                let consistent = self.write_part(thread, EventKind::RmwWrite { drains_all }, read, written);
+                self.resume(thread, result);
+                consistent
+            }
+        }
+    }
+
+    /// The write of a notification. Without a choice: wakes the first waiter, and leaves the others for later.
+    fn notify(&mut self, thread: usize, pending: Pending, read: u32, choice: Option<u32>) -> bool {
+        let waiters = self.graph().event(read).value;
+        let all = matches!(pending, Pending::Notify { all: true, .. });
+        let written = match choice {
+            _ if all => 0,
+            Some(waiter) => waiters & !bit(waiter as usize),
+            None => {
+                for waiter in (0..self.graph().width()).rev().filter(|&waiter| waiters & bit(waiter) != 0) {
+                    if waiters & (bit(waiter) - 1) != 0 {
+                        let what = Alternative::Waiter { thread: thread as u32, read, waiter: waiter as u32 };
+                        self.push_item(self.graph().len(), what);
+                    }
+                }
+                waiters & waiters.wrapping_sub(1)
+            }
+        };
+        let consistent = self.write_part(thread, EventKind::NotifyWrite, read, written);
+        let write = self.graph().len() - 1;
+        let event = self.graph_mut().event_mut(write);
+        (event.first_choice, event.notifies_all) = (choice.is_none(), all);
+        self.resume(thread, 0);
+        consistent
+    }
+
+    /// The write of an atomic, right after the source of its read; false if another atomic has taken that source.
+    fn write_part(&mut self, thread: usize, kind: EventKind, read: u32, value: i64) -> bool {
+        let Event { cell, source, .. } = *self.graph().event(read);
+        self.graph_mut().event_mut(read).has_write = true;
+        let next = self.graph().write_after(cell, source);
+        let taken = next != NONE && self.graph().event(next).kind.is_exclusive_write();
+        self.write(thread, kind, cell, value, source);
+        !taken
+    }
+
+    /// Adds a store as the last write, and leaves the other places in coherence for later.
+    fn write_store(&mut self, thread: usize, pending: Pending) {
+        let Pending::Store { cell, value } = pending else { unreachable!("invariant: this is a store") };
+        let len = self.graph().len();
+        let last = self.graph().last_write(cell);
+        let mut next = last;
+        while next != NONE && !self.graph().happens_before_next_of(next, thread) {
+            let Event { kind, co_prev, .. } = *self.graph().event(next);
+            if !kind.is_exclusive_write() {
+                self.push_item(len, Alternative::Place { thread: thread as u32, after: co_prev });
+            }
+            next = co_prev;
+        }
+        self.write(thread, EventKind::Store, cell, value, last);
+        self.resume(thread, 0);
+    }
+
+    fn place_store(&mut self, thread: usize, pending: Pending, after: u32) {
+        let Pending::Store { cell, value } = pending else { unreachable!("invariant: this is a store") };
+        self.graph_mut().add_write(thread, EventKind::Store, cell, value, after);
+        self.resume(thread, 0);
+    }
+
+    /// Adds a write and leaves the revisits it makes possible for later.
+    fn write(&mut self, thread: usize, kind: EventKind, cell: CellId, value: i64, after: u32) {
+        let write = self.graph_mut().add_write(thread, kind, cell, value, after);
+        self.push_revisits(write);
+    }
+}
+
+/// The bit of a thread in the value of a condition variable.
+pub(crate) fn bit(thread: usize) -> i64 {
+    1 << (thread & 63)
+}

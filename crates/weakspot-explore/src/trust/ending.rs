@@ -1,0 +1,67 @@
+//! How a graph that cannot be extended ends.
+
+use weakspot_model::ids::ThreadId;
+
+use super::{Ending, Explorer, bit};
+use crate::graph::{EventKind, Status};
+use crate::system::{Judgement, Pending, System};
+
+impl<S: System> Explorer<'_, S> {
+    /// Judges a graph that cannot be extended.
+    pub(super) fn ending(&mut self) -> Ending {
+        let mut ending = Ending::Complete;
+        for thread in 0..self.graph().width() {
+            let end = *self.graph().thread(thread);
+            if !self.replays {
+                self.system.restore(ThreadId::new(thread), end.token);
+            }
+            let here = if end.status == Status::Stuck {
+                self.stuck_ending(end.last)
+            } else {
+                match self.system.pending(ThreadId::new(thread)) {
+                    Pending::Failed => Ending::Failed,
+                    Pending::Pruned => Ending::Blocked,
+                    Pending::Bounded => Ending::Bounded,
+                    Pending::Spinning => Ending::Spinning,
+                    _ => Ending::Complete,
+                }
+            };
+            if severity(here) > severity(ending) {
+                ending = here;
+            }
+        }
+        if ending == Ending::Complete {
+            let graph = &self.frames[self.depth].graph;
+            ending = match self.system.judge(&|cell| graph.final_value(cell)) {
+                Judgement::Holds => Ending::Complete,
+                Judgement::Pruned => Ending::Blocked,
+                Judgement::Fails => Ending::Wrong,
+            };
+        }
+        ending
+    }
+
+    /// A thread that waits in a loop never ends. One that waits for a mutex or a notification and whose read is not the
+    /// last word of its cell waits for something that is there.
+    pub(super) fn stuck_ending(&self, read: u32) -> Ending {
+        let event = self.graph().event(read);
+        if !matches!(event.kind, EventKind::LockRead | EventKind::WakeRead) {
+            return Ending::Blocked;
+        }
+        let is_last = event.source == self.graph().last_write(event.cell);
+        let is_woken = event.kind == EventKind::WakeRead && event.value & bit(event.thread as usize) == 0;
+        if is_last && !is_woken { Ending::Deadlock } else { Ending::Blocked }
+    }
+}
+
+/// Which of two threads' endings is that of the whole.
+fn severity(ending: Ending) -> u8 {
+    match ending {
+        Ending::Complete | Ending::Wrong | Ending::TooLong => 0,
+        Ending::Deadlock => 1,
+        Ending::Spinning => 2,
+        Ending::Bounded => 3,
+        Ending::Failed => 4,
+        Ending::Blocked => 5,
+    }
+}

@@ -1,0 +1,119 @@
+//! Backward revisits: an earlier read takes a write that was added later.
+
+use super::{Alternative, Explorer, Frame};
+use crate::graph::{Event, Graph, NONE};
+use crate::system::{CellId, System};
+
+impl<S: System> Explorer<'_, S> {
+    /// The reads that the newest event, a write, may revisit: those of its cell that do not cause it, if every event
+    /// that would be removed, and the read itself, was maximally added.
+    ///
+    /// Whether an event was does not depend on the read, and a read removes all that later reads remove: one walk back
+    /// finds all reads, and ends at the first event that was not.
+    pub(super) fn push_revisits(&mut self, write: u32) {
+        let Event { cell, .. } = *self.graph().event(write);
+        let Some(first) = earliest_candidate(self.graph(), cell, write) else { return };
+        for id in (first..write).rev() {
+            if self.graph().causes(id, write) {
+                continue;
+            }
+            if !self.is_maximal(id, write) {
+                return;
+            }
+            let event = self.graph().event(id);
+            if event.kind.is_read() && event.cell == cell {
+                self.push_places(id, write);
+            }
+        }
+    }
+
+    /// Was an event maximally added, seen from a write that is about to remove it?
+    pub(super) fn is_maximal(&self, id: u32, write: u32) -> bool {
+        let graph = self.graph();
+        let event = graph.event(id);
+        if event.early_reader || !event.first_choice {
+            return false;
+        }
+        let mut later = if event.kind.is_read() {
+            graph.write_after(event.cell, event.source)
+        } else if event.kind.is_write() {
+            event.co_next
+        } else {
+            NONE
+        };
+        // Nothing after it in coherence that was there before it or that causes the write.
+        while later != NONE {
+            if later != write && (later <= id || graph.causes(later, write)) {
+                return false;
+            }
+            later = graph.event(later).co_next;
+        }
+        true
+    }
+
+    /// `VisitCOs` after a revisit: a place for the write among the writes that remain.
+    pub(super) fn push_places(&mut self, read: u32, write: u32) {
+        let graph = self.graph();
+        let Event { cell, kind, co_prev, .. } = *graph.event(write);
+        let remains = |id: u32| id != write && (id < read || graph.causes(id, write));
+        let mut places: Vec<u32> = Vec::new();
+        let mut next = NONE;
+        let mut place = graph.last_write(cell);
+        let before_read = graph.event(read).po_prev;
+        loop {
+            // What overwrites the write must not cause it, nor anything its new reader's thread did before.
+            if next != NONE && (graph.causes(next, write) || before_read != NONE && graph.causes(next, before_read)) {
+                break;
+            }
+            while place != NONE && !remains(place) {
+                place = graph.event(place).co_prev;
+            }
+            let splits_atomic = next != NONE && graph.event(next).kind.is_exclusive_write();
+            if !splits_atomic && (!kind.is_exclusive_write() || place == co_prev) {
+                places.push(place);
+            }
+            if place == NONE {
+                break;
+            }
+            next = place;
+            place = graph.event(place).co_prev;
+        }
+        for after in places {
+            self.push_item(write + 1, Alternative::Revisit { read, after });
+        }
+    }
+
+    /// Opens a frame with the graph in which the newest event, a write, is read by an earlier read.
+    pub(super) fn revisit(&mut self, read: u32, after: u32) -> bool {
+        self.counters.revisits += 1;
+        if self.frames.len() == self.depth + 1 {
+            let graph = Graph::new(self.system.threads(), std::iter::empty());
+            self.frames.push(Frame { graph, items: Vec::new() });
+        }
+        let (below, above) = self.frames.split_at_mut(self.depth + 1);
+        let graph = &mut above[0].graph;
+        graph.become_revisit(&below[self.depth].graph, read, after, &mut self.map);
+        if !self.lineariser.linearise(graph) {
+            self.counters.inconsistent += 1;
+            return false;
+        }
+        graph.compute_clocks(self.lineariser.order());
+        self.depth += 1;
+        let Event { thread, .. } = *self.graph().event(read);
+        let pending = self.pending_again_at(thread, read);
+        self.after_read(thread as usize, pending, read)
+    }
+}
+
+/// The earliest read of a cell that does not cause a write.
+fn earliest_candidate(graph: &Graph, cell: CellId, write: u32) -> Option<u32> {
+    let mut earliest = None;
+    for thread in 0..graph.width() {
+        let mut read = graph.last_read(cell, thread);
+        while read != NONE && !graph.causes(read, write) {
+            earliest = Some(earliest.map_or(read, |earliest: u32| earliest.min(read)));
+            read = graph.event(read).read_prev;
+        }
+    }
+    earliest
+}

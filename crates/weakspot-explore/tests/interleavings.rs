@@ -1,0 +1,209 @@
+//! The modes over interleavings: every schedule once, the same problems as brute force, schedules that replay.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use weakspot_explore::bounded::{Mode, explore_interleavings};
+use weakspot_explore::exhaustive::{ExploreOptions, MonitorKind, explore};
+use weakspot_explore::interleave::Interleaving;
+use weakspot_explore::interpreter::Interpreter;
+use weakspot_explore::outcome::Outcome;
+use weakspot_explore::schedule::Schedule;
+use weakspot_front::weak::compile;
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::Program;
+use weakspot_model::machine::{Action, Machine, Outcome as StepOutcome, State};
+use weakspot_model::replay::{Ending, replay};
+use weakspot_model::source::SourceFile;
+use weakspot_model::task::Budget;
+use weakspot_testkit::generate::Shape;
+use weakspot_testkit::oracle::{self, Bounds};
+use weakspot_testkit::rng::Rng;
+use weakspot_testkit::shrink::shrink;
+use weakspot_testkit::sketch::Sketch;
+
+const ALL: u32 = 1_000;
+
+fn options(monitor: Option<MonitorKind>) -> ExploreOptions {
+    ExploreOptions { monitor, all: true, ..ExploreOptions::default() }
+}
+
+fn run(program: &Program, mode: Mode, options: &ExploreOptions) -> Outcome {
+    explore_interleavings(program, mode, options, &Budget::unlimited(), &()).0
+}
+
+/// How many schedules there are for each number of preemptions; `None` past a limit.
+fn count_schedules(program: &Program) -> Option<BTreeMap<u32, u64>> {
+    fn visit(
+        machine: &Machine<'_>,
+        state: &State,
+        previous: Option<Action>,
+        preemptions: u32,
+        counts: &mut BTreeMap<u32, u64>,
+    ) -> bool {
+        let enabled = machine.enabled(state);
+        if enabled.is_empty() {
+            *counts.entry(preemptions).or_default() += 1;
+            return counts.values().sum::<u64>() < 3_000;
+        }
+        let goes_on = |a: &Action| previous.is_some_and(|previous| previous.thread() == a.thread());
+        let could_go_on = enabled.iter().any(goes_on);
+        enabled.iter().all(|&action| {
+            let mut next = state.clone();
+            let outcome = machine.apply(&mut next, action).1;
+            let preemptions = preemptions + u32::from(could_go_on && !goes_on(&action));
+            if outcome == StepOutcome::Continues {
+                return visit(machine, &next, Some(action), preemptions, counts);
+            }
+            *counts.entry(preemptions).or_default() += 1;
+            true
+        })
+    }
+    let machine = Machine::new(program, MemoryModel::Sc);
+    let (start, outcome) = machine.start();
+    let mut counts = BTreeMap::new();
+    (outcome == StepOutcome::Continues && visit(&machine, &start, None, 0, &mut counts)).then_some(counts)
+}
+
+#[test]
+fn each_bound_has_exactly_the_schedules_with_so_many_preemptions() {
+    let shape = Shape { threads: 2..=3, statements: 1..=3, locks: true, condvars: true, ..Shape::straight_line() };
+    let mut checked = 0;
+    for seed in 0..400 {
+        let sketch = shape.generate(seed);
+        let program = sketch.program();
+        let Some(expected) = count_schedules(&program) else { continue };
+        let options = options(None);
+        let (_, reports) = explore_interleavings(&program, Mode::Preemptions(ALL), &options, &Budget::unlimited(), &());
+        let found = reports.iter().filter(|report| report.interleavings > 0);
+        let found: BTreeMap<u32, u64> = found.map(|report| (report.preemptions, report.interleavings)).collect();
+        assert_eq!(found, expected, "seed {seed}\n{}", sketch.text());
+        checked += 1;
+    }
+    assert!(checked > 200, "{checked}");
+}
+
+fn complaint(sketch: &Sketch) -> Option<String> {
+    let program = sketch.program();
+    let machine = Machine::new(&program, MemoryModel::Sc);
+    let reach = oracle::reach(&machine, Bounds { visits: 2_000, ..Bounds::default() })?;
+    let outcome = run(&program, Mode::Preemptions(ALL), &options(None));
+    Some(match &outcome.error {
+        None if reach.problems.is_empty() => String::new(),
+        None => format!("missed {:?}", reach.problems),
+        Some(witness) if witness.replay(&machine).is_err() => "the witness does not replay".to_owned(),
+        Some(witness) if !reach.problems.contains(&witness.problem.kind) => "no such problem".to_owned(),
+        Some(witness) => {
+            let text = Schedule::of(&witness.actions).to_string();
+            let again = replay(&machine, &text.parse::<Schedule>().unwrap().actions()).unwrap();
+            assert_eq!(again.ending, Ending::Failed(witness.problem.clone()), "{text}");
+            String::new()
+        }
+    })
+}
+
+#[test]
+fn without_a_bound_all_problems_are_found_and_their_schedules_replay() {
+    let shape = Shape { statements: 1..=3, threads: 2..=2, ..Shape::terminating() };
+    let mut checked = 0;
+    for seed in 0..1_500 {
+        let sketch = shape.generate(seed);
+        let Some(wrong) = complaint(&sketch) else { continue };
+        if !wrong.is_empty() {
+            let smallest = shrink(&sketch, |smaller| complaint(smaller).is_some_and(|text| !text.is_empty()));
+            panic!("seed {seed}: {}\n{}", complaint(&smallest).unwrap(), smallest.text());
+        }
+        checked += 1;
+    }
+    assert!(checked > 1_000, "{checked}");
+}
+
+#[test]
+fn interleavings_trip_the_monitor_exactly_if_traces_do() {
+    let shape = Shape { threads: 2..=2, statements: 2..=3, cells: 2..=2, ..Shape::straight_line() };
+    let mut tripped = 0;
+    for seed in 0..600 {
+        let sketch = shape.generate(seed);
+        let program = sketch.program();
+        for monitor in [MonitorKind::Sober, MonitorKind::Operational(MemoryModel::Pso)] {
+            let options = options(Some(monitor));
+            let interleavings = run(&program, Mode::Preemptions(ALL), &options);
+            let traces = explore(&program, &options, &Budget::unlimited(), &());
+            assert_eq!(interleavings.borderline > 0, traces.borderline > 0, "{monitor:?}\n{}", sketch.text());
+            assert!(interleavings.exhaustive && traces.exhaustive);
+            tripped += usize::from(traces.borderline > 0);
+        }
+    }
+    assert!(tripped > 50, "{tripped}");
+}
+
+#[test]
+fn taking_steps_back_without_tokens_leads_to_the_same_place() {
+    let shape = Shape { statements: 2..=5, ..Shape::terminating() };
+    for seed in 0..200 {
+        let program = shape.generate(seed).program();
+        let mut with = Interpreter::new(&program, None);
+        let mut without = Interpreter::new(&program, None).without_tokens();
+        let (mut a, mut b) = (Interleaving::new(&mut with), Interleaving::new(&mut without));
+        let mut rng = Rng::new(seed);
+        let mut choices = Vec::new();
+        for _ in 0..60 {
+            let rest = a.rest();
+            assert_eq!(rest, b.rest());
+            if rest.is_some() || rng.one_in(4) {
+                let depth = rng.below(a.depth() + 1);
+                a.back_to(depth);
+                b.back_to(depth);
+            } else {
+                let enabled: Vec<usize> = (0..a.threads()).filter(|&thread| a.is_enabled(thread)).collect();
+                let thread = rng.pick(&enabled);
+                a.choices(thread, &mut choices);
+                let choice = rng.pick(&choices);
+                a.step(thread, choice);
+                b.step(thread, choice);
+            }
+            assert_eq!((a.actions(), a.events(), a.depth()), (b.actions(), b.events(), b.depth()));
+        }
+    }
+}
+
+fn program(text: &str) -> Program {
+    compile(&SourceFile::new("test.weak", text)).unwrap().program
+}
+
+#[test]
+fn fig_1b_needs_no_preemption_to_be_found() {
+    let buffering = program("shared x, y; thread a { x = 1; let r = y; } thread b { y = 1; let r = x; }");
+    let (outcome, reports) = explore_interleavings(
+        &buffering,
+        Mode::Preemptions(ALL),
+        &options(Some(MonitorKind::Sober)),
+        &Budget::unlimited(),
+        &(),
+    );
+    let counts: Vec<u64> = reports.iter().map(|report| report.interleavings).collect();
+    assert_eq!(counts, [2, 2, 2]);
+    assert!(outcome.exhaustive && outcome.borderline > 0 && outcome.violations.len() == 2, "{outcome:?}");
+}
+
+#[test]
+fn random_modes_are_repeatable_and_find_store_buffering() {
+    let buffering = program("shared x, y; thread a { x = 1; let r = y; } thread b { y = 1; let r = x; }");
+    let options = options(Some(MonitorKind::Sober));
+    for mode in [Mode::Random { executions: 100, seed: 7 }, Mode::Pct { executions: 100, depth: 2, seed: 7 }] {
+        let (first, second) = (run(&buffering, mode, &options), run(&buffering, mode, &options));
+        assert_eq!(first.executions, 100);
+        assert_eq!(first.borderline, second.borderline);
+        assert!(first.borderline > 0 && !first.exhaustive, "{mode:?}");
+    }
+}
+
+#[test]
+fn waiting_threads_do_not_keep_a_bounded_search_busy() {
+    let waits = program("shared x; thread a { await(x == 1); } thread b { x = 1; } thread c { await(x == 1); }");
+    let outcome = run(&waits, Mode::Preemptions(ALL), &options(None));
+    assert!(outcome.exhaustive && outcome.executions > 0 && outcome.blocked == 0, "{outcome:?}");
+    let never = program("shared x; thread a { await(x == 1); } thread b { await(x == 2); }");
+    let outcome = run(&never, Mode::Preemptions(ALL), &options(None));
+    assert!(outcome.executions == 0 && outcome.blocked > 0 && outcome.error.is_none(), "{outcome:?}");
+}
