@@ -10,23 +10,33 @@
 //!    with a relaxed execution that breaks the specification, [`Impact::Benign`] if a verification engine proves that
 //!    there is none, [`Impact::Unknown`] otherwise.
 //!
+//! | module | what lives there |
+//! |---|---|
+//! | `attack` | questions 1 and 2 by stateful search: exact whatever the loops |
+//! | `stateless` | questions 1 and 2 by exploring SC executions under a monitor, as the papers do |
+//! | `impact` | question 3 |
+//! | `violation` | a violation with its cycle and its two executions |
+//!
 //! # Deliberately absent
 //! No search of its own, no printing. What an engine could not finish makes the answer [`Verdict::Bounded`] (questions
 //! 1 and 2) or [`Impact::Unknown`] (question 3), never better.
 
+mod attack;
 mod impact;
+mod stateless;
 mod violation;
 
 use thiserror::Error;
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ir::Program;
+use weakspot_model::ids::Pc;
+use weakspot_model::ir::{Instr, Program};
 use weakspot_model::replay::{ReplayError, Witness};
-use weakspot_model::task::{self, Budget, Limit, Progress};
+use weakspot_model::task::{Budget, Limit, Progress};
 use weakspot_verify::explicit::{self, ExplicitOptions};
-use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
 
 pub use impact::Impact;
 pub use violation::{CycleStep, Violation};
+pub use weakspot_explore::exhaustive::MonitorKind;
 pub use weakspot_verify::robust::Access;
 
 /// What is asked.
@@ -34,6 +44,14 @@ pub use weakspot_verify::robust::Access;
 pub struct CheckOptions {
     /// The model.
     pub model: MemoryModel,
+    /// Which engine; `None`: whichever fits the program.
+    pub engine: Option<Engine>,
+    /// Stateless: which monitor; `None`: the operational one for PSO, else SOBER.
+    pub monitor: Option<MonitorKind>,
+    /// Stateless: explore schedules with at most this many preemptions instead of all traces.
+    pub max_preemptions: Option<u32>,
+    /// Stateless: how often a loop may go round.
+    pub unroll: Option<u32>,
     /// Go on after the first violation and collect one for each pair of accesses.
     pub all: bool,
     /// Worker threads of the engines that can use them.
@@ -42,6 +60,41 @@ pub struct CheckOptions {
     pub allow_deadlock: bool,
     /// A waiting thread may wake without a notification.
     pub spurious_wakeups: bool,
+}
+
+impl CheckOptions {
+    /// Everything chosen by the program, one worker.
+    pub fn new(model: MemoryModel) -> Self {
+        Self {
+            model,
+            engine: None,
+            monitor: None,
+            max_preemptions: None,
+            unroll: None,
+            all: false,
+            jobs: 1,
+            allow_deadlock: false,
+            spurious_wakeups: false,
+        }
+    }
+
+    fn explicit(&self, model: MemoryModel) -> ExplicitOptions {
+        ExplicitOptions {
+            jobs: self.jobs,
+            allow_deadlock: self.allow_deadlock,
+            spurious_wakeups: self.spurious_wakeups,
+            ..ExplicitOptions::new(model)
+        }
+    }
+}
+
+/// The engines for questions 1 and 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Every SC execution once, watched by a monitor.
+    Stateless,
+    /// Stateful search for errors and attacks.
+    Attack,
 }
 
 /// The answer.
@@ -53,8 +106,23 @@ pub enum Verdict {
     Unsafe(Impact),
     /// This SC execution breaks the specification.
     Error(Witness),
-    /// Not everything was looked at.
-    Bounded(Limit),
+    /// Nothing found, and not everything was looked at.
+    Bounded(Bound),
+}
+
+/// What kept an engine from looking at everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// A limit of the budget.
+    Limit(Limit),
+    /// The bound on preemptions.
+    Preemptions(u32),
+    /// The bound on loop rounds.
+    Unroll(u32),
+    /// The program has executions without end, and no bound was given.
+    Endless,
+    /// No execution ran to its end.
+    NothingEnds,
 }
 
 /// The answer with what it rests on.
@@ -62,10 +130,22 @@ pub enum Verdict {
 pub struct CheckReport {
     /// The answer.
     pub verdict: Verdict,
+    /// The engine that gave it.
+    pub engine: Engine,
+    /// Why this engine, in a few words.
+    pub why: &'static str,
     /// For [`Verdict::Unsafe`]: one for each pair of accesses (only the first unless all were asked for).
     pub violations: Vec<Violation>,
-    /// States that the engines stored for questions 1 and 2.
+    /// Attack: states stored for questions 1 and 2.
     pub states: u64,
+    /// Stateless: SC executions explored.
+    pub executions: u64,
+    /// Stateless: explorations that turned out to be no executions.
+    pub blocked: u64,
+    /// Stateless: executions that tripped the monitor.
+    pub borderline: u64,
+    /// Every execution was looked at, or a state space that stands for all of them.
+    pub exhaustive: bool,
 }
 
 /// A mistake of an engine, never of the program.
@@ -80,7 +160,13 @@ pub enum InternalError {
     /// The relaxed execution of an attack has no happens-before cycle.
     #[error("the relaxed execution of an attack is sequentially consistent")]
     NoCycle,
+    /// The monitor and the attack engine give different answers.
+    #[error("the monitor found a store-buffer violation that the attack engine denies")]
+    Disagreement,
 }
+
+/// Executions after which the stateless engine, if nobody asked for it, hands over to the attack engine.
+const PATIENCE: u64 = 100_000;
 
 /// Answers the three questions.
 pub fn check(
@@ -89,38 +175,45 @@ pub fn check(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<CheckReport, InternalError> {
-    let sc = explicit::try_verify(program, &options.explicit(MemoryModel::Sc), budget, progress)?;
-    let report = |verdict, states| CheckReport { verdict, violations: Vec::new(), states };
-    match sc.verdict {
-        task::Verdict::Violated(witness) => return Ok(report(Verdict::Error(witness), sc.states)),
-        task::Verdict::Inconclusive(limit) => return Ok(report(Verdict::Bounded(limit), sc.states)),
-        task::Verdict::Verified => {}
-    }
-    let attack = RobustOptions { model: options.model, all: options.all, spurious_wakeups: options.spurious_wakeups };
-    let attacks = robust::check(program, attack, budget, progress)?;
-    let states = sc.states + attacks.states;
-    match attacks.verdict {
-        RobustVerdict::Robust => Ok(report(Verdict::Safe, states)),
-        RobustVerdict::Inconclusive(limit) => Ok(report(Verdict::Bounded(limit), states)),
-        RobustVerdict::NotRobust => {
-            let violations = attacks
-                .violations
-                .iter()
-                .map(|attack| Violation::new(program, options, attack))
-                .collect::<Result<_, _>>()?;
-            let verdict = Verdict::Unsafe(impact::judge(program, options, budget, progress)?);
-            Ok(CheckReport { verdict, violations, states })
+    let asked = options.engine.or_else(|| options.needs_stateless().then_some(Engine::Stateless));
+    match asked {
+        Some(Engine::Attack) => attack::check(program, options, budget, progress, "asked for"),
+        Some(Engine::Stateless) => stateless::check(program, options, budget, progress, "asked for"),
+        None if has_loops(program) => attack::check(program, options, budget, progress, "the program has loops"),
+        None if assumes(program) => attack::check(program, options, budget, progress, "the program assumes something"),
+        None if options.spurious_wakeups => {
+            attack::check(program, options, budget, progress, "wake-ups may be spurious")
+        }
+        None => {
+            let capped = stateless::Capped::new(progress, budget, PATIENCE);
+            let report = stateless::check(program, options, &capped.budget(), &capped, "the program has no loops")?;
+            if capped.ran_out() {
+                return attack::check(program, options, budget, progress, "the program has very many executions");
+            }
+            Ok(report)
         }
     }
 }
 
 impl CheckOptions {
-    fn explicit(&self, model: MemoryModel) -> ExplicitOptions {
-        ExplicitOptions {
-            jobs: self.jobs,
-            allow_deadlock: self.allow_deadlock,
-            spurious_wakeups: self.spurious_wakeups,
-            ..ExplicitOptions::new(model)
-        }
+    /// Options that only the stateless engine has.
+    fn needs_stateless(&self) -> bool {
+        self.monitor.is_some() || self.max_preemptions.is_some() || self.unroll.is_some()
     }
+}
+
+/// Is there an `assume`? A monitor does not see that the execution it warns of would be pruned later.
+fn assumes(program: &Program) -> bool {
+    let mut code = program.threads.iter().flat_map(|thread| &thread.code);
+    code.any(|instr| matches!(instr, Instr::Assume { .. }))
+}
+
+/// Does some thread jump backwards?
+fn has_loops(program: &Program) -> bool {
+    let goes_back = |(at, instr): (usize, &Instr)| match *instr {
+        Instr::Jump { target } => target <= Pc::new(at),
+        Instr::Branch { then, otherwise, .. } => then <= Pc::new(at) || otherwise <= Pc::new(at),
+        _ => false,
+    };
+    program.threads.iter().any(|thread| thread.code.iter().enumerate().any(goes_back))
 }

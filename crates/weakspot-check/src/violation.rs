@@ -1,5 +1,6 @@
 //! A violation as it is reported: the accesses, the happens-before cycle, and the two executions.
 
+use weakspot_explore::outcome;
 use weakspot_model::axioms::{Axioms, Order};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
@@ -15,14 +16,15 @@ use crate::{CheckOptions, InternalError};
 pub struct Violation {
     /// The store that is delayed.
     pub store: Access,
-    /// The event of the same thread that it is delayed past.
-    pub passed: Access,
+    /// The event of the same thread that it is delayed past; `None` where only a monitor saw the violation.
+    pub passed: Option<Access>,
     /// The access of another thread to the store's location that happens after `passed` and yet before the store.
     pub access: Access,
-    /// A happens-before cycle of the relaxed execution, in order; the last step leads back to the first.
+    /// A happens-before cycle of the relaxed execution, in order; the last step leads back to the first. Empty where
+    /// there is no relaxed execution.
     pub cycle: Vec<CycleStep>,
-    /// The relaxed execution, replayed.
-    pub relaxed: Replay,
+    /// The relaxed execution, replayed; `None` where only a monitor saw the violation.
+    pub relaxed: Option<Replay>,
     /// The SC execution it departs from, replayed: the borderline trace.
     pub borderline: Replay,
 }
@@ -38,7 +40,7 @@ pub struct CycleStep {
 
 impl Violation {
     /// Replays both executions of an attack and finds the cycle.
-    pub(crate) fn new(
+    pub(crate) fn of_attack(
         program: &Program,
         options: &CheckOptions,
         attack: &robust::Violation,
@@ -48,7 +50,20 @@ impl Violation {
         let borderline = replay(&machine(MemoryModel::Sc), &attack.borderline)?;
         let cycle = cycle(program, &relaxed).ok_or(InternalError::NoCycle)?;
         let robust::Violation { store, passed, access, .. } = *attack;
-        Ok(Self { store, passed, access, cycle, relaxed, borderline })
+        Ok(Self { store, passed: Some(passed), access, cycle, relaxed: Some(relaxed), borderline })
+    }
+
+    /// A pair of accesses that a monitor names, with the SC execution it saw.
+    pub(crate) fn of_monitor(program: &Program, found: &outcome::Violation) -> Result<Self, InternalError> {
+        let access = |outcome::Access { thread, pc, site }| Access { thread, pc, site };
+        Ok(Self {
+            store: access(found.store),
+            passed: None,
+            access: access(found.access),
+            cycle: Vec::new(),
+            relaxed: None,
+            borderline: replay(&Machine::new(program, MemoryModel::Sc), &found.actions)?,
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weakspot_check::{CheckOptions, Verdict, check};
+use weakspot_check::{CheckOptions, CheckReport, Engine, InternalError, Verdict, check};
 use weakspot_front::weak::{self, Expected};
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::Budget;
@@ -18,36 +18,47 @@ fn weak_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
+fn name_of(report: &Result<CheckReport, InternalError>) -> &'static str {
+    match report {
+        Ok(CheckReport { verdict: Verdict::Safe, .. }) => "safe",
+        Ok(CheckReport { verdict: Verdict::Unsafe(_), .. }) => "unsafe",
+        Ok(CheckReport { verdict: Verdict::Error(_), .. }) => "error",
+        Ok(CheckReport { verdict: Verdict::Bounded(_), .. }) => "bounded",
+        Err(_) => "an internal error",
+    }
+}
+
 #[test]
-fn check_expectations_of_the_corpus_hold() {
+fn check_expectations_of_the_corpus_hold_for_every_engine() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
     weak_files(&root.join("corpus"), &mut files);
     weak_files(&root.join("examples"), &mut files);
     files.sort();
-    let (mut wrong, mut agreed) = (Vec::new(), 0);
+    let (mut wrong, mut agreed, mut stateless) = (Vec::new(), 0, 0);
     for path in &files {
         let text = std::fs::read_to_string(path).expect("a readable file");
         let source = SourceFile::new(path.display().to_string(), text);
         let compiled = weak::compile(&source).unwrap_or_else(|errors| panic!("{}: {errors:?}", path.display()));
         for expectation in &compiled.expectations {
             let Expected::Check { model, verdict: expected } = &expectation.expected else { continue };
-            let options =
-                CheckOptions { model: *model, all: false, jobs: 1, allow_deadlock: false, spurious_wakeups: false };
-            let report = check(&compiled.program, &options, &Budget::unlimited(), &()).expect("no internal error");
-            let found = match report.verdict {
-                Verdict::Safe => "safe",
-                Verdict::Unsafe(_) => "unsafe",
-                Verdict::Error(_) => "error",
-                Verdict::Bounded(_) => "bounded",
-            };
-            if found == expected.name() {
-                agreed += 1;
-            } else {
-                wrong.push(format!("{}: {} is {found}", path.display(), model.name()));
+            let auto = CheckOptions::new(*model);
+            let attack = CheckOptions { engine: Some(Engine::Attack), ..auto.clone() };
+            for (engine, options) in [("auto", &auto), ("attack", &attack)] {
+                let report = check(&compiled.program, options, &Budget::unlimited(), &());
+                let found = name_of(&report);
+                stateless += usize::from(report.is_ok_and(|report| report.engine == Engine::Stateless));
+                if found == expected.name() {
+                    agreed += 1;
+                } else {
+                    wrong.push(format!("{}: {} is {found} ({engine})", path.display(), model.name()));
+                }
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(agreed > 700, "only {agreed} expectations");
+    assert!(
+        agreed > 1_600 && stateless > 500,
+        "{agreed} expectations, {stateless} of them decided by the stateless engine"
+    );
 }

@@ -134,10 +134,13 @@ pub struct CheckArgs {
     /// How to explore
     #[arg(long, value_enum, default_value_t = CheckEngine::Auto)]
     pub engine: CheckEngine,
-    /// Explore executions with at most this many preemptions, 0 first [default: no bound]
+    /// stateless: explore executions with at most this many preemptions, 0 first [default: no bound]
     #[arg(long, value_name = "N")]
     pub max_preemptions: Option<u32>,
-    /// How to recognise executions that a store buffer turns into others [default: operational for pso, else sober]
+    /// stateless: let each loop go round at most this often [default: no bound]
+    #[arg(long, value_name = "N")]
+    pub unroll: Option<u32>,
+    /// stateless: how to recognise executions that a store buffer turns into others [default: operational for pso, else sober]
     #[arg(long, value_enum)]
     pub monitor: Option<Monitor>,
     /// Go on after the first violation, and group violations by their pair of accesses

@@ -272,8 +272,9 @@ impl<'a> Litmus<'a> {
 pub struct Violation<'a> {
     /// The store that is late.
     pub store: Place<'a>,
-    /// The event of the same thread that it is delayed past.
-    pub passed: Place<'a>,
+    /// The event of the same thread that it is delayed past; left out where only a monitor saw the violation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<Place<'a>>,
     /// The access of another thread, to the location of the store, that comes before it.
     pub access: Place<'a>,
     /// The happens-before cycle through all of them.
@@ -292,7 +293,9 @@ pub struct Check<'a> {
     pub exhaustive: bool,
     /// SC executions explored; 0 for the attack engine, which looks at states.
     pub executions: u64,
-    /// How many of them tripped the monitor.
+    /// Explorations that turned out to be no executions; 0 for the attack engine.
+    pub blocked: u64,
+    /// How many executions tripped the monitor.
     pub borderline: u64,
     /// States stored; 0 for the stateless engine.
     pub states: u64,

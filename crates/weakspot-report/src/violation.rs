@@ -28,11 +28,11 @@ pub struct Violation<'a> {
     pub program: &'a Program,
     /// The store that is delayed.
     pub store: Place,
-    /// The event of the same thread that it is delayed past.
-    pub passed: Place,
+    /// The event of the same thread that it is delayed past, if it is known.
+    pub passed: Option<Place>,
     /// The access of another thread that happens after `passed` and does not see the store.
     pub access: Place,
-    /// The happens-before cycle: each event with the order to the next, the last one to the first.
+    /// The happens-before cycle: each event with the order to the next, the last one to the first. May be empty.
     pub cycle: Vec<(Place, Order)>,
 }
 
@@ -40,8 +40,10 @@ impl Violation<'_> {
     /// Snippet, cycle and suggestion; ends with a line break.
     pub fn render(&self, style: &Style) -> String {
         let mut text = self.snippet(style);
-        text.push('\n');
-        text.push_str(&self.cycle_text(style));
+        if !self.cycle.is_empty() {
+            text.push('\n');
+            text.push_str(&self.cycle_text(style));
+        }
         text
     }
 
@@ -49,7 +51,7 @@ impl Violation<'_> {
         let (delayer, other) = (self.name(self.store), self.name(self.access));
         let title = format!("a store of `{delayer}` can still be invisible when `{delayer}` has gone on");
         let late = (self.store, format!("`{delayer}`: this store waits in the store buffer"));
-        let early = (self.passed, format!("`{delayer}`: while this already happens"));
+        let early = self.passed.map(|place| (place, format!("`{delayer}`: while this already happens")));
         let blind = (self.access, format!("`{other}`: and this comes before the store is visible"));
         let marks = |places: &[(Place, String)]| {
             places.iter().map(|(place, words)| (self.span(*place), words.clone())).collect::<Vec<_>>()
@@ -64,7 +66,7 @@ impl Violation<'_> {
             code: Some("store-buffer"),
             title: &title,
             primary: marks(&[late]),
-            related: marks(&[early, blind]),
+            related: marks(&early.into_iter().chain([blind]).collect::<Vec<_>>()),
             help: Some(&help),
         };
         render_message(&self.program.source, &message, style)

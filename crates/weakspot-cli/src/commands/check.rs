@@ -2,19 +2,18 @@
 
 use std::fmt::Write as _;
 
-use weakspot_check::{CheckOptions, CheckReport, Impact, Verdict, Violation};
+use weakspot_check::{Bound, CheckOptions, CheckReport, Engine, Impact, MonitorKind, Verdict, Violation};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Machine;
 use weakspot_model::replay::{Replay, Witness};
-use weakspot_model::task::Limit;
 use weakspot_report::json;
 use weakspot_report::style::Role;
 use weakspot_report::timeline::Execution;
 use weakspot_report::violation;
 
 use super::{dump_ir, limits};
-use crate::args::{CheckArgs, CheckEngine};
+use crate::args::{CheckArgs, CheckEngine, Model, Monitor};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::Output;
@@ -27,13 +26,7 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<Exit, Failure> {
     if args.dump_ir {
         return dump_ir("check", &program, output);
     }
-    let options = CheckOptions {
-        model: args.model.into(),
-        all: args.all,
-        jobs: limits::jobs(args.limits.jobs),
-        allow_deadlock: args.allow_deadlock,
-        spurious_wakeups: args.spurious_wakeups,
-    };
+    let options = options(args);
     let budget = limits::budget(&args.limits)?;
     let progress = SearchProgress::new(output, &program.source.name);
     let report = weakspot_check::check(&program, &options, &budget, &progress);
@@ -44,20 +37,52 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<Exit, Failure> {
     Ok(answer.exit())
 }
 
-/// Options of the stateless engine do not silently do nothing.
+/// Options do not silently do nothing.
 fn refuse_unfitting_options(args: &CheckArgs) -> Result<(), Failure> {
     let stateless_only = [
-        (args.engine == CheckEngine::Stateless, "`--engine stateless` is"),
-        (args.max_preemptions.is_some(), "`--max-preemptions` is"),
-        (args.monitor.is_some(), "`--monitor` is"),
+        (args.max_preemptions.is_some(), "`--max-preemptions`"),
+        (args.monitor.is_some(), "`--monitor`"),
+        (args.unroll.is_some(), "`--unroll`"),
     ];
-    match stateless_only.into_iter().find(|(given, _)| *given) {
-        None => Ok(()),
-        Some((_, option)) => Err(Failure::Usage {
-            message: format!("{option} not there yet"),
-            help: "without it, `check` uses the attack engine, which is exact for programs with loops and without"
-                .to_owned(),
+    let refuse = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
+    if let (CheckEngine::Attack, Some((_, option))) =
+        (args.engine, stateless_only.into_iter().find(|(given, _)| *given))
+    {
+        let message = format!("{option} does not fit `--engine attack`");
+        return refuse(message, "it belongs to `--engine stateless`; the attack engine needs no bounds");
+    }
+    let is_stateless = args.engine == CheckEngine::Stateless || stateless_only.iter().any(|(given, _)| *given);
+    if args.spurious_wakeups && is_stateless {
+        let message = "`--spurious-wakeups` does not fit the stateless engine".to_owned();
+        return refuse(message, "leave the engine to `--engine auto`");
+    }
+    if args.model == Model::Pso && matches!(args.monitor, Some(Monitor::Sober | Monitor::SoberPublished)) {
+        let message = "the SOBER monitors know TSO only".to_owned();
+        return refuse(message, "`--monitor operational` watches for PSO");
+    }
+    Ok(())
+}
+
+fn options(args: &CheckArgs) -> CheckOptions {
+    let model: MemoryModel = args.model.into();
+    CheckOptions {
+        model,
+        engine: match args.engine {
+            CheckEngine::Auto => None,
+            CheckEngine::Stateless => Some(Engine::Stateless),
+            CheckEngine::Attack => Some(Engine::Attack),
+        },
+        monitor: args.monitor.map(|monitor| match monitor {
+            Monitor::Sober => MonitorKind::Sober,
+            Monitor::SoberPublished => MonitorKind::SoberPublished,
+            Monitor::Operational => MonitorKind::Operational(model),
         }),
+        max_preemptions: args.max_preemptions,
+        unroll: args.unroll,
+        all: args.all,
+        jobs: limits::jobs(args.limits.jobs),
+        allow_deadlock: args.allow_deadlock,
+        spurious_wakeups: args.spurious_wakeups,
     }
 }
 
@@ -117,9 +142,11 @@ impl<'a> Answer<'a> {
         }
     }
 
-    fn limit(&self) -> Option<Limit> {
+    /// The name of what stood in the way of a better answer.
+    fn limit(&self) -> Option<&'static str> {
         match self.report.verdict {
-            Verdict::Bounded(limit) | Verdict::Unsafe(Impact::Unknown(limit)) => Some(limit),
+            Verdict::Bounded(bound) => Some(bound_name(bound)),
+            Verdict::Unsafe(Impact::Unknown(limit)) => Some(limits::name(limit)),
             _ => None,
         }
     }
@@ -163,18 +190,29 @@ impl<'a> Answer<'a> {
                 format!("store buffers add executions; whether they are harmful is open ({})", limits::reached(*limit))
             }
             Verdict::Error(witness) => format!("{} (already under sc)", witness.problem.message),
-            Verdict::Bounded(limit) => limits::reached(*limit),
+            Verdict::Bounded(bound) => reached(*bound),
         };
         format!("{verdict}: {file} under {model}: {meaning}\n")
     }
 
+    /// Which engine and why, and what it took.
     fn figures(&self) -> String {
-        let (states, seconds) = (self.report.states, self.seconds);
-        let plural = if states == 1 { "" } else { "s" };
-        let mut text =
-            format!("  attack engine: exact for unbounded loops and buffers; {states} state{plural}, {seconds:.2} s\n");
-        if let Verdict::Bounded(limit) = self.report.verdict {
-            let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(limit));
+        let CheckReport { states, executions, blocked, borderline, why, .. } = *self.report;
+        let mut text = match self.report.engine {
+            Engine::Attack => {
+                format!("  attack engine ({why}; exact for unbounded loops and buffers): {states} states")
+            }
+            Engine::Stateless => format!("  stateless engine ({why}): {executions} SC executions"),
+        };
+        if blocked > 0 {
+            let _ = write!(text, " and {blocked} blocked");
+        }
+        if borderline > 0 {
+            let _ = write!(text, ", {borderline} borderline");
+        }
+        let _ = writeln!(text, ", {:.2} s", self.seconds);
+        if let Verdict::Bounded(bound) = self.report.verdict {
+            let _ = writeln!(text, "  nothing found so far, but not everything was looked at: {}", advice(bound));
         }
         text
     }
@@ -184,7 +222,10 @@ impl<'a> Answer<'a> {
         let (title, replay) = match (&self.failing, self.report.violations.first()) {
             (Some(replay), _) if self.impact().is_some() => ("an execution that breaks the specification", replay),
             (Some(replay), _) => ("the SC execution", replay),
-            (None, Some(found)) => ("an execution that no SC execution matches", &found.relaxed),
+            (None, Some(Violation { relaxed: Some(replay), .. })) => {
+                ("an execution that no SC execution matches", replay)
+            }
+            (None, Some(found)) => ("the SC execution that a store buffer turns into another", &found.borderline),
             (None, None) => return String::new(),
         };
         let title = output.out.paint(Role::Heading, title);
@@ -202,7 +243,7 @@ impl<'a> Answer<'a> {
         violation::Violation {
             program: self.program,
             store: place(found.store),
-            passed: place(found.passed),
+            passed: found.passed.map(place),
             access: place(found.access),
             cycle: found.cycle.iter().map(|step| (place(step.access), step.order)).collect(),
         }
@@ -219,10 +260,14 @@ impl<'a> Answer<'a> {
                 verdict: self.verdict(),
                 seconds: self.seconds,
             },
-            engine: "attack",
-            exhaustive: !matches!(self.report.verdict, Verdict::Bounded(_)),
-            executions: 0,
-            borderline: 0,
+            engine: match self.report.engine {
+                Engine::Attack => "attack",
+                Engine::Stateless => "stateless",
+            },
+            exhaustive: self.report.exhaustive,
+            executions: self.report.executions,
+            blocked: self.report.blocked,
+            borderline: self.report.borderline,
             states: self.report.states,
             violations: self.report.violations.iter().map(|found| self.json_violation(found)).collect(),
             impact: self.impact(),
@@ -230,10 +275,10 @@ impl<'a> Answer<'a> {
                 (Verdict::Error(_), _) => self.failing.as_ref().map(events),
                 (_, first) => first.map(|found| events(&found.borderline)),
             },
-            witness: first.map(|found| events(&found.relaxed)),
+            witness: first.and_then(|found| found.relaxed.as_ref()).map(events),
             harm: self.impact().and(self.failing.as_ref()).map(events),
             error: self.failing.as_ref().and_then(|replay| json::Failure::of(self.program, replay)),
-            limit: self.limit().map(limits::name),
+            limit: self.limit(),
         }
     }
 
@@ -241,9 +286,39 @@ impl<'a> Answer<'a> {
         let place = |access: weakspot_check::Access| json::Place::new(self.program, Some(access.thread), access.site);
         json::Violation {
             store: place(found.store),
-            passed: place(found.passed),
+            passed: found.passed.map(place),
             access: place(found.access),
             cycle: found.cycle.iter().map(|step| place(step.access)).collect(),
         }
+    }
+}
+
+fn bound_name(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Limit(limit) => limits::name(limit),
+        Bound::Preemptions(_) => "preemptions",
+        Bound::Unroll(_) => "unroll",
+        Bound::Endless => "endless",
+        Bound::NothingEnds => "nothing-ends",
+    }
+}
+
+fn reached(bound: Bound) -> String {
+    match bound {
+        Bound::Limit(limit) => limits::reached(limit),
+        Bound::Preemptions(most) => format!("nothing found with at most {most} preemptions"),
+        Bound::Unroll(rounds) => format!("nothing found with at most {rounds} rounds of each loop"),
+        Bound::Endless => "the program has executions without end, and there is no bound on them".to_owned(),
+        Bound::NothingEnds => "no execution ran to its end".to_owned(),
+    }
+}
+
+fn advice(bound: Bound) -> &'static str {
+    match bound {
+        Bound::Limit(limit) => limits::advice(limit),
+        Bound::Preemptions(_) => "raise --max-preemptions, or leave it out to explore every execution",
+        Bound::Unroll(_) => "raise --unroll, or let the attack engine decide: --engine attack",
+        Bound::Endless => "add --unroll N or --max-preemptions N, or use --engine attack",
+        Bound::NothingEnds => "look at the waits and assumptions of the program",
     }
 }

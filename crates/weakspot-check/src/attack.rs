@@ -1,0 +1,67 @@
+//! Questions 1 and 2 by stateful search: all SC states, then all attacks. Exact for programs that are finite-state
+//! under SC, whatever their loops.
+
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::Program;
+use weakspot_model::task::{self, Budget, Progress};
+use weakspot_verify::explicit;
+use weakspot_verify::robust::{self, RobustOptions, RobustReport, RobustVerdict};
+
+use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Violation, impact};
+
+pub fn check(
+    program: &Program,
+    options: &CheckOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+    why: &'static str,
+) -> Result<CheckReport, InternalError> {
+    let sc = explicit::try_verify(program, &options.explicit(MemoryModel::Sc), budget, progress)?;
+    let report = |verdict, states| CheckReport {
+        exhaustive: !matches!(verdict, Verdict::Bounded(_)),
+        verdict,
+        engine: Engine::Attack,
+        why,
+        violations: Vec::new(),
+        states,
+        executions: 0,
+        blocked: 0,
+        borderline: 0,
+    };
+    match sc.verdict {
+        task::Verdict::Violated(witness) => return Ok(report(Verdict::Error(witness), sc.states)),
+        task::Verdict::Inconclusive(limit) => return Ok(report(Verdict::Bounded(Bound::Limit(limit)), sc.states)),
+        task::Verdict::Verified => {}
+    }
+    let attacks = attacks(program, options, budget, progress)?;
+    let states = sc.states + attacks.states;
+    match attacks.verdict {
+        RobustVerdict::Robust => Ok(report(Verdict::Safe, states)),
+        RobustVerdict::Inconclusive(limit) => Ok(report(Verdict::Bounded(Bound::Limit(limit)), states)),
+        RobustVerdict::NotRobust => {
+            let verdict = Verdict::Unsafe(impact::judge(program, options, budget, progress)?);
+            let violations = violations(program, options, &attacks)?;
+            Ok(CheckReport { violations, ..report(verdict, states) })
+        }
+    }
+}
+
+/// Runs the attack engine.
+pub fn attacks(
+    program: &Program,
+    options: &CheckOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<RobustReport, InternalError> {
+    let attack = RobustOptions { model: options.model, all: options.all, spurious_wakeups: options.spurious_wakeups };
+    Ok(robust::check(program, attack, budget, progress)?)
+}
+
+/// Its findings with their cycles and executions.
+pub fn violations(
+    program: &Program,
+    options: &CheckOptions,
+    attacks: &RobustReport,
+) -> Result<Vec<Violation>, InternalError> {
+    attacks.violations.iter().map(|attack| Violation::of_attack(program, options, attack)).collect()
+}

@@ -1,0 +1,169 @@
+//! Questions 1 and 2 as the papers answer them: explore SC executions, one for each trace (or bound by bound), and let
+//! a monitor say whether a store buffer could turn one of them into something else.
+//!
+//! The monitor's word is enough for `unsafe`; the relaxed execution that is shown comes from the attack engine, which
+//! must agree.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use weakspot_explore::bounded::{Mode, explore_interleavings};
+use weakspot_explore::exhaustive::{ExploreOptions, MonitorKind, explore};
+use weakspot_explore::outcome::{self, Outcome};
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::Program;
+use weakspot_model::replay::Witness;
+use weakspot_model::task::{self, Budget, Limit, Progress};
+use weakspot_verify::explicit;
+use weakspot_verify::robust::RobustVerdict;
+
+use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Violation, assumes, attack, impact};
+
+pub fn check(
+    program: &Program,
+    options: &CheckOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+    why: &'static str,
+) -> Result<CheckReport, InternalError> {
+    let explored = run(program, options, budget, progress);
+    let mut violations = Vec::new();
+    let verdict = if let Some(witness) = &explored.error {
+        Verdict::Error(witness.clone())
+    } else if explored.violations.is_empty() {
+        settled(&explored, options)
+    } else if let Some(witness) = error_elsewhere(program, options, budget, progress, &explored)? {
+        Verdict::Error(witness)
+    } else if assumes(program) {
+        return attack::check(program, options, budget, progress, "an assume makes the monitor's finding uncertain");
+    } else {
+        violations = describe(program, options, budget, progress, &explored)?;
+        Verdict::Unsafe(impact::judge(program, options, budget, progress)?)
+    };
+    Ok(CheckReport {
+        verdict,
+        engine: Engine::Stateless,
+        why,
+        violations,
+        states: 0,
+        executions: explored.executions + explored.deadlocks + explored.unfinished,
+        blocked: explored.blocked,
+        borderline: explored.borderline,
+        exhaustive: explored.exhaustive && explored.unfinished == 0,
+    })
+}
+
+fn run(program: &Program, options: &CheckOptions, budget: &Budget, progress: &dyn Progress) -> Outcome {
+    let monitor = options.monitor.unwrap_or(match options.model {
+        MemoryModel::Pso => MonitorKind::Operational(MemoryModel::Pso),
+        MemoryModel::Sc | MemoryModel::Tso => MonitorKind::Sober,
+    });
+    let search = ExploreOptions {
+        monitor: (options.model != MemoryModel::Sc).then_some(monitor),
+        all: options.all,
+        unroll: options.unroll,
+        allow_deadlock: options.allow_deadlock,
+        jobs: options.jobs,
+        ..ExploreOptions::default()
+    };
+    match options.max_preemptions {
+        None => explore(program, &search, budget, progress),
+        Some(most) => explore_interleavings(program, Mode::Preemptions(most), &search, budget, progress).0,
+    }
+}
+
+/// A search that ended at the first violation may have missed an SC execution that breaks the specification, which
+/// would come first.
+fn error_elsewhere(
+    program: &Program,
+    options: &CheckOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+    explored: &Outcome,
+) -> Result<Option<Witness>, InternalError> {
+    if explored.exhaustive {
+        return Ok(None);
+    }
+    let sc = explicit::try_verify(program, &options.explicit(MemoryModel::Sc), budget, progress)?;
+    Ok(match sc.verdict {
+        task::Verdict::Violated(witness) => Some(witness),
+        task::Verdict::Verified | task::Verdict::Inconclusive(_) => None,
+    })
+}
+
+/// The verdict if nothing was found.
+fn settled(explored: &Outcome, options: &CheckOptions) -> Verdict {
+    if let Some(limit) = explored.limit {
+        return Verdict::Bounded(Bound::Limit(limit));
+    }
+    if explored.too_long {
+        return Verdict::Bounded(Bound::Endless);
+    }
+    if let Some(most) = options.max_preemptions {
+        return Verdict::Bounded(Bound::Preemptions(most));
+    }
+    match options.unroll {
+        Some(rounds) if explored.unfinished > 0 => Verdict::Bounded(Bound::Unroll(rounds)),
+        _ if explored.is_safe() || options.allow_deadlock && explored.deadlocks > 0 => Verdict::Safe,
+        _ => Verdict::Bounded(Bound::NothingEnds),
+    }
+}
+
+/// The violations with cycles and relaxed executions; pairs that only the monitor names keep their SC execution.
+fn describe(
+    program: &Program,
+    options: &CheckOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+    explored: &Outcome,
+) -> Result<Vec<Violation>, InternalError> {
+    let attacks = attack::attacks(program, options, budget, progress)?;
+    if attacks.verdict == RobustVerdict::Robust {
+        return Err(InternalError::Disagreement);
+    }
+    let mut violations = attack::violations(program, options, &attacks)?;
+    let is_new = |found: &&outcome::Violation, known: &[Violation]| {
+        known.iter().all(|known| (known.store.site, known.access.site) != (found.store.site, found.access.site))
+    };
+    for found in explored.violations.values() {
+        if (options.all || violations.is_empty()) && is_new(&found, &violations) {
+            violations.push(Violation::of_monitor(program, found)?);
+        }
+    }
+    Ok(violations)
+}
+
+/// A budget that also ends when too many executions have gone by.
+pub struct Capped<'a> {
+    inner: &'a dyn Progress,
+    asked: &'a Budget,
+    most: u64,
+    seen: AtomicU64,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'a> Capped<'a> {
+    pub fn new(inner: &'a dyn Progress, asked: &'a Budget, most: u64) -> Self {
+        Self { inner, asked, most, seen: AtomicU64::new(0), stop: Arc::default() }
+    }
+
+    /// The budget for the search that reports here.
+    pub fn budget(&self) -> Budget {
+        Budget { cancelled: Arc::clone(&self.stop), ..self.asked.clone() }
+    }
+
+    /// Did the search end because of the number of executions?
+    pub fn ran_out(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) && self.asked.exhausted(0) != Some(Limit::Cancelled)
+    }
+}
+
+impl Progress for Capped<'_> {
+    fn update(&self, executions: u64, explored: u64, waiting: u64) {
+        self.inner.update(executions, explored, waiting);
+        self.seen.fetch_max(explored, Ordering::Relaxed);
+        if self.seen.load(Ordering::Relaxed) > self.most || self.asked.cancelled.load(Ordering::Relaxed) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
