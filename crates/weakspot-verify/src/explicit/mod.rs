@@ -11,8 +11,8 @@
 //!         append the next state unless it is known
 //! ```
 //!
-//! A state is a handful of numbers ([`interner`]): one for memory, one for each thread (local state and buffer). What a
-//! number stands for is computed when it is first met; from then on an action is a few table look-ups ([`tables`]) and
+//! A state is a handful of numbers (`interner`): one for memory, one for each thread (local state and buffer). What a
+//! number stands for is computed when it is first met; from then on an action is a few table look-ups (`tables`) and
 //! one look-up in the table of states.
 //!
 //! # What the answers mean
