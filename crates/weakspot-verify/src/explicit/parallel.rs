@@ -4,6 +4,9 @@
 //! channel. At the end of its part of a layer a worker sends everybody a mark; messages of one sender arrive in order,
 //! so once the marks of all others are in, so are all states of the layer. Then everybody tells everybody whether it
 //! has a next layer, and all come to the same conclusion. Nothing is counted, so nothing can be miscounted.
+//!
+//! Letting workers run ahead of each other, with a count of batches on their way to find the end, was tried: with two
+//! workers on 7 million states it took a tenth more processor time than keeping in step, and the order was lost.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
