@@ -16,6 +16,9 @@ use weakspot_verify::explicit::{self, ExplicitOptions};
 /// States a test may look at for one answer.
 const MAX_STATES: u64 = 200_000;
 
+/// A state space is large from here on: what is allocated once no longer counts.
+const LARGE: u64 = 10_000;
+
 fn weak_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -70,4 +73,30 @@ fn the_corpus_is_right_about_itself() {
     let answered = answers["verified"] + answers["violated"];
     let open: usize = answers.values().sum::<usize>() - answered;
     assert!(answered > 1000 && open * 20 < answered, "too few answers: {answers:?}");
+}
+
+#[test]
+fn large_state_spaces_of_the_corpus_take_at_most_64_bytes_a_state() {
+    let mut files = Vec::new();
+    weak_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus"), &mut files);
+    files.sort();
+    let mut measured = 0;
+    for path in files {
+        let source = SourceFile::new(path.display().to_string(), std::fs::read_to_string(&path).unwrap());
+        let Ok(compiled) = weak::compile(&source) else { continue };
+        if compiled.program.threads.len() > 4 || compiled.program.locations.len() > 8 {
+            continue;
+        }
+        for model in MemoryModel::ALL {
+            let options =
+                ExplicitOptions { reduce: false, max_states: Some(MAX_STATES), ..ExplicitOptions::new(model) };
+            let outcomes = explicit::outcomes(&compiled.program, &options, &Budget::unlimited(), &()).unwrap();
+            if outcomes.states >= LARGE {
+                measured += 1;
+                let each = outcomes.stored_bytes / outcomes.states;
+                assert!(each <= 64, "{} {}: {each} bytes", path.display(), model.name());
+            }
+        }
+    }
+    assert!(measured > 10, "only {measured} large models");
 }

@@ -1,6 +1,6 @@
 //! Where workers write how far they are, and read whether to go on.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -35,8 +35,6 @@ pub(crate) struct Board<'s> {
     stopped: AtomicBool,
     last_layer: AtomicBool,
     abandoned: AtomicBool,
-    /// Workers with something to do and batches on their way.
-    tokens: AtomicUsize,
     /// Bytes in messages that have not arrived.
     on_the_way: AtomicU64,
     limit: Mutex<Option<Limit>>,
@@ -53,7 +51,6 @@ impl<'s> Board<'s> {
             stopped: AtomicBool::new(false),
             last_layer: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
-            tokens: AtomicUsize::new(jobs),
             on_the_way: AtomicU64::new(0),
             limit: Mutex::new(None),
             updated: Mutex::new(Instant::now()),
@@ -89,16 +86,6 @@ impl<'s> Board<'s> {
     /// Is a worker gone?
     pub fn abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
-    }
-
-    /// There is one more worker with something to do, or one more batch on its way.
-    pub fn take_token(&self) {
-        self.tokens.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// There is one less. True if it was the last.
-    pub fn put_token_down(&self) -> bool {
-        self.tokens.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// A message with this many bytes is sent.

@@ -1,20 +1,18 @@
 //! `verify --engine explicit`: looks at every state a program can reach under SC, TSO or PSO.
 //!
 //! ```text
-//! layer = { initial state }
-//! while layer is not empty:
-//!     for state in layer:
-//!         actions = all that may happen in state          (successors)
-//!         if there are none: judge the state              (deadlock, `final`)
-//!         actions = a stubborn set of them                (stubborn)
-//!         for action in actions:
-//!             if it fails: rebuild the execution, replay  (witness)
-//!             store the next state unless it is known     (store)
-//!     layer = states stored since
+//! store = [ initial state ]                           (store)
+//! for state in store, which grows meanwhile:          (search; parallel: by several workers)
+//!     actions = all that may happen in state          (successors)
+//!     if there are none: judge the state              (deadlock, `final`)
+//!     actions = a stubborn set of them                (stubborn)
+//!     for action in actions:
+//!         if it fails: rebuild the execution, replay  (witness)
+//!         append the next state unless it is known
 //! ```
 //!
-//! A state is a handful of numbers ([`interner`]): one for memory, one for each thread (local state and buffer). What a
-//! number stands for is computed when it is first met; from then on an action is a few table look-ups ([`tables`]) and
+//! A state is a handful of numbers (`interner`): one for memory, one for each thread (local state and buffer). What a
+//! number stands for is computed when it is first met; from then on an action is a few table look-ups (`tables`) and
 //! one look-up in the table of states.
 //!
 //! # What the answers mean

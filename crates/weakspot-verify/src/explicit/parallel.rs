@@ -1,17 +1,12 @@
 //! How workers hand states to one another.
 //!
 //! A state belongs to the worker its hash names. Next states of another worker travel in batches over that worker's
-//! channel.
+//! channel. At the end of its part of a layer a worker sends everybody a mark; messages of one sender arrive in order,
+//! so once the marks of all others are in, so are all states of the layer. Then everybody tells everybody whether it
+//! has a next layer, and all come to the same conclusion. Nothing is counted, so nothing can be miscounted.
 //!
-//! # When is everything done?
-//! *Without layers*: there are tokens. Every worker holds one while it has something to do, and every batch on its way
-//! carries one. A worker without work puts its token down and waits; a batch that arrives brings a new one. So the
-//! number of tokens is 0 only when nobody works and nothing is on its way, and the worker that puts down the last
-//! token tells the others that it is over.
-//!
-//! *In layers*: at the end of its part of a layer a worker sends everybody a mark; messages of one sender arrive in
-//! order, so once the marks of all others are in, so are all states of the layer. Then everybody tells everybody
-//! whether it has a next layer, and all come to the same conclusion.
+//! Letting workers run ahead of each other, with a count of batches on their way to find the end, was tried: with two
+//! workers on 7 million states it took a tenth more processor time than keeping in step, and the order was lost.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -34,8 +29,6 @@ enum Message<const W: usize> {
     EndOfLayer,
     /// What this worker wants to do next.
     Next(Wish),
-    /// The search is over.
-    Done,
 }
 
 /// What a worker wants to do after a layer, weakest wish first.
@@ -60,7 +53,6 @@ pub(crate) struct Exchange<const W: usize> {
     /// Wishes received so far, and the strongest of them. A fast worker's wish may arrive before a slow worker's mark.
     wishes: usize,
     strongest: Wish,
-    done: bool,
 }
 
 impl<const W: usize> Exchange<W> {
@@ -75,7 +67,6 @@ impl<const W: usize> Exchange<W> {
             marks: 0,
             wishes: 0,
             strongest: Wish::Nothing,
-            done: false,
         };
         inboxes.into_iter().enumerate().map(end).collect()
     }
@@ -129,7 +120,6 @@ impl<const W: usize> Exchange<W> {
         } else if !self.outgoing[owner].is_empty() {
             let batch = std::mem::replace(&mut self.outgoing[owner], Vec::with_capacity(BATCH));
             board.on_the_way(size_of_val(&batch[..]) as u64);
-            board.take_token();
             self.post(owner, Message::States(batch));
         }
     }
@@ -155,55 +145,20 @@ impl<const W: usize> Exchange<W> {
             Message::States(batch) => {
                 store.insert_batch(&batch);
                 board.arrived(size_of_val(&batch[..]) as u64);
-                board.put_token_down();
             }
             Message::EndOfLayer => self.marks += 1,
             Message::Next(wish) => {
                 self.wishes += 1;
                 self.strongest = self.strongest.max(wish);
             }
-            Message::Done => self.done = true,
         }
-    }
-
-    /// Sends everything that has not been sent.
-    pub fn flush(&mut self, store: &mut StateStore<W>, board: &Board<'_>) {
-        for owner in 0..self.jobs() {
-            self.dispatch(owner, store, board);
-        }
-    }
-
-    /// For a worker that has expanded and sent everything: waits for more. False when the search is over.
-    pub fn wait_for_work(&mut self, store: &mut StateStore<W>, board: &Board<'_>) -> bool {
-        let before = store.len();
-        self.receive(store, board);
-        if store.len() > before {
-            return true;
-        }
-        if self.done || board.put_token_down() {
-            return false;
-        }
-        while !self.done && !board.stopped() {
-            if let Ok(message) = self.inbox.recv_timeout(PATIENCE) {
-                if let Message::States(_) = message {
-                    board.take_token();
-                    self.take_in(message, store, board);
-                    return true;
-                }
-                self.take_in(message, store, board);
-            }
-        }
-        false
-    }
-
-    /// Tells the others that the search is over.
-    pub fn say_goodbye(&self) {
-        self.post_to_others(|| Message::Done);
     }
 
     /// Sends what is left of this layer, and waits until all others have.
     pub fn finish_layer(&mut self, store: &mut StateStore<W>, board: &Board<'_>) {
-        self.flush(store, board);
+        for owner in 0..self.jobs() {
+            self.dispatch(owner, store, board);
+        }
         self.post_to_others(|| Message::EndOfLayer);
         while self.marks + 1 < self.jobs() && !board.abandoned() {
             self.wait(store, board);

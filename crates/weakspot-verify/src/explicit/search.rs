@@ -1,11 +1,9 @@
-//! Breadth-first search, by one worker or by several that share the states out among them.
+//! Breadth-first search, layer by layer, by one worker or by several that share the states out among them.
 //!
-//! Each state belongs to one worker, by its hash. A worker expands its own states in the order in which it met them and
-//! hands the next states to their owners ([`super::parallel`]).
-//!
-//! When the shortest counterexample is asked for, workers keep in step: a layer is all states first met after the same
-//! number of actions, and the next one begins when all workers are done with this one. Otherwise nobody waits for
-//! anybody as long as there is something to do, and the order is breadth-first only for a single worker.
+//! A layer is all states first met after the same number of actions. Each state belongs to one worker, by its hash;
+//! a worker expands its own part of a layer and hands the next states to their owners ([`super::parallel`]). When all
+//! parts are done the next layer begins. So the search is breadth-first exactly, with any number of workers, and a
+//! counterexample is a shortest one unless states were left out by the reduction.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +30,7 @@ const ACTIONS_BETWEEN_CHECKS: u64 = 16_384;
 /// A state that leads to a problem, and how.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Finding {
-    /// Number of actions, where the search keeps count of them (in layers).
+    /// Number of actions.
     pub length: u32,
     /// The state, as [`Exchange::global`] numbers it.
     pub state: u32,
@@ -104,33 +102,6 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
         if self.exchange.owner(hash_row(initial)) == self.exchange.me() {
             self.store.insert(hash_row(initial), initial, NO_PARENT);
         }
-        if self.options.shortest {
-            self.run_in_layers();
-        } else {
-            self.run_freely();
-        }
-        self.check();
-    }
-
-    fn run_freely(&mut self) {
-        let mut next = 0;
-        loop {
-            while next < self.store.len() && !self.board.stopped() {
-                self.expand(next, 0);
-                next += 1;
-            }
-            self.exchange.flush(&mut self.store, self.board);
-            if self.board.stopped() {
-                break;
-            }
-            if next == self.store.len() && !self.exchange.wait_for_work(&mut self.store, self.board) {
-                break;
-            }
-        }
-        self.exchange.say_goodbye();
-    }
-
-    fn run_in_layers(&mut self) {
         let mut layer = 0..self.store.len();
         let mut length = 0;
         loop {
@@ -147,6 +118,7 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
                 break;
             }
         }
+        self.check();
     }
 
     fn expand(&mut self, index: usize, length: u32) {

@@ -149,7 +149,7 @@ impl<const W: usize> StateStore<W> {
     fn push(&mut self, row: &[u32; W], parent: u32) {
         if self.rows.len() == self.rows.capacity() {
             // An eighth more, not twice as much: large blocks are moved without copying, and memory is the limit.
-            let more = self.rows.len() / 8 + 1024;
+            let more = self.rows.len() / 8 + 4096 / W + 1;
             self.rows.reserve_exact(more);
             self.parents.reserve_exact(more);
         }

@@ -78,11 +78,9 @@ impl<'s, 'p> Tables<'s, 'p> {
         let components = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         self.memories.rows.extend_from_slice(components.memory_rows(self.memories.count));
         self.memories.count = components.memories();
-        if (self.memories.count as usize) * 2 > self.memories.writes.len() {
-            let size = (self.memories.count as usize * 4).next_power_of_two().min(MOST_ANSWERS);
-            if size > self.memories.writes.len() {
-                self.memories.writes = vec![NO_ANSWER; size];
-            }
+        let answers = (self.memories.count as usize * 4).next_power_of_two().min(MOST_ANSWERS);
+        if answers > self.memories.writes.len() {
+            self.memories.writes = vec![NO_ANSWER; answers * 2];
         }
     }
 
