@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::Program;
+use weakspot_model::machine::Action;
 use weakspot_model::task::{Budget, Progress};
 
 use crate::critical::Critical;
@@ -64,6 +65,9 @@ pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, pro
     let mut system = Interpreter::new(program, options.unroll);
     let mut checker = Checker::new(&system, options, budget, progress);
     let mut explorer = Explorer::new(&mut system).with_longest(options.longest);
+    if options.monitor == Some(MonitorKind::Sober) {
+        explorer = explorer.watched();
+    }
     let ended = explorer.run(&mut checker);
     let events = explorer.counters().events;
     let mut outcome = checker.outcome;
@@ -125,6 +129,8 @@ struct Checker<'a> {
     critical: Option<Critical>,
     lineariser: Lineariser,
     found: Vec<Finding>,
+    /// The pairs found in the present execution.
+    pairs: Vec<(Access, Access)>,
     graphs: u64,
     outcome: Outcome,
 }
@@ -144,6 +150,7 @@ impl<'a> Checker<'a> {
             critical: system.has_critical().then(Critical::default),
             lineariser: Lineariser::default(),
             found: Vec::new(),
+            pairs: Vec::new(),
             graphs: 0,
             outcome: Outcome::default(),
         }
@@ -168,10 +175,19 @@ impl<'a> Checker<'a> {
         self.note_error(system.program(), graph)
     }
 
-    fn watch(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
+    fn watch(&mut self, graph: &Graph, system: &Interpreter<'_>, ending: Ending) -> ControlFlow<()> {
         let Some(monitor) = &mut self.monitor else { return ControlFlow::Continue(()) };
         self.found.clear();
-        if monitor.depends_on_order() {
+        // A stuck read has not happened, but the graph orders it: there only the monitor itself knows.
+        if self.options.monitor == Some(MonitorKind::Sober) && ending != Ending::Blocked {
+            if graph.borderline_loads() == 0 {
+                return ControlFlow::Continue(());
+            }
+            self.found.extend(graph.findings());
+        } else if monitor.depends_on_order() {
+            if ending != Ending::Blocked && !graph.may_have_pending_stores() {
+                return ControlFlow::Continue(());
+            }
             for thread in 0..graph.width() {
                 self.lineariser.linearise_lazily(graph, thread);
                 monitor.watch(graph, self.lineariser.order(), &mut self.found);
@@ -190,18 +206,29 @@ impl<'a> Checker<'a> {
         self.outcome.borderline += 1;
         self.found.sort_unstable();
         self.found.dedup();
+        self.pairs.clear();
         for index in 0..self.found.len() {
             let Finding { store, access } = self.found[index];
-            let before = graph.event(access).po_prev;
-            let is_past = |id: u32| before != NONE && graph.happens_before(id, before) || id == access;
-            let is_past = |id: u32| is_past(id) || graph.happens_before(id, access);
-            self.lineariser.linearise_some(graph, is_past);
-            let actions = actions_of(graph, self.lineariser.order());
-            let (store, access) = (access_of(system, graph, store), access_of(system, graph, access));
-            let violation = Violation { store, access, executions: 1, actions };
-            self.outcome.note_violation((store, access), violation);
+            let pair = (access_of(system, graph, store), access_of(system, graph, access));
+            if self.pairs.contains(&pair) {
+                continue;
+            }
+            self.pairs.push(pair);
+            if let Some(known) = self.outcome.violations.get_mut(&pair) {
+                known.executions += 1;
+                continue;
+            }
+            let actions = self.actions_up_to(graph, access);
+            let (store, access) = pair;
+            self.outcome.violations.insert(pair, Violation { store, access, executions: 1, actions });
         }
         if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// The execution up to and including an event: what has to come before it, and what its thread did before.
+    fn actions_up_to(&mut self, graph: &Graph, last: u32) -> Vec<Action> {
+        self.lineariser.linearise_some(graph, |id| graph.happens_before(id, last));
+        actions_of(graph, self.lineariser.order())
     }
 
     fn look_at_the_clock(&mut self) -> ControlFlow<()> {
@@ -248,7 +275,7 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
                 self.note_error(system.program(), graph)?;
             }
         }
-        self.watch(graph, system)?;
+        self.watch(graph, system, ending)?;
         self.look_at_the_clock()
     }
 }

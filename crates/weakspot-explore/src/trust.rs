@@ -177,6 +177,13 @@ impl<'s, S: System> Explorer<'s, S> {
         self
     }
 
+    /// Keeps relaxed happens-before in the graphs: [`Graph::findings`] then is what SOBER finds.
+    #[must_use]
+    pub fn watched(mut self) -> Self {
+        self.frames[0].graph.watch();
+        self
+    }
+
     /// The counters so far.
     pub fn counters(&self) -> Counters {
         self.counters
