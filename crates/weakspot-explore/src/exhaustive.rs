@@ -16,8 +16,9 @@ use crate::monitor::operational::Operational;
 use crate::monitor::sober::Sober;
 use crate::monitor::{Event, Finding, Monitor};
 use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
+use crate::parallel::{self, Worker};
 use crate::system::System;
-use crate::trust::{Ending, Explorer, LONGEST, Visitor};
+use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor};
 
 /// Which monitor watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,18 +63,27 @@ impl Default for ExploreOptions {
 
 /// Explores every trace of a program.
 pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, progress: &dyn Progress) -> Outcome {
-    let mut system = Interpreter::new(program, options.unroll);
-    let mut checker = Checker::new(&system, options, budget, progress);
-    let mut explorer = Explorer::new(&mut system).with_longest(options.longest);
-    if options.monitor == Some(MonitorKind::Sober) {
-        explorer = explorer.watched();
+    if options.jobs > 1 {
+        return parallel::explore(program, options, budget, progress);
     }
+    let mut system = Interpreter::new(program, options.unroll);
+    let mut checker = Checker::new(&system, options, budget, progress, None);
+    let mut explorer = explorer_for(&mut system, options);
     let ended = explorer.run(&mut checker);
     let events = explorer.counters().events;
     let mut outcome = checker.outcome;
     outcome.events = events;
     outcome.exhaustive = ended.is_continue() && outcome.limit.is_none();
     outcome
+}
+
+/// An explorer that keeps what the monitor needs.
+pub(crate) fn explorer_for<'s, 'p>(
+    system: &'s mut Interpreter<'p>,
+    options: &ExploreOptions,
+) -> Explorer<'s, Interpreter<'p>> {
+    let explorer = Explorer::new(system).with_longest(options.longest);
+    if options.monitor == Some(MonitorKind::Sober) { explorer.watched() } else { explorer }
 }
 
 /// The monitor in use. An enum, so that a call for each event is not an indirect one.
@@ -121,7 +131,7 @@ fn watch(monitor: &mut impl Monitor, events: impl Iterator<Item = Event>, found:
 const GRAPHS_BETWEEN_LOOKS: u64 = 1024;
 
 /// Judges every explored graph.
-struct Checker<'a> {
+pub(crate) struct Checker<'a> {
     options: &'a ExploreOptions,
     budget: &'a Budget,
     progress: &'a dyn Progress,
@@ -132,15 +142,18 @@ struct Checker<'a> {
     /// The pairs found in the present execution.
     pairs: Vec<(Access, Access)>,
     graphs: u64,
-    outcome: Outcome,
+    /// Where the other workers are, if there are any.
+    worker: Option<Worker<'a>>,
+    pub(crate) outcome: Outcome,
 }
 
 impl<'a> Checker<'a> {
-    fn new(
+    pub(crate) fn new(
         system: &Interpreter<'_>,
         options: &'a ExploreOptions,
         budget: &'a Budget,
         progress: &'a dyn Progress,
+        worker: Option<Worker<'a>>,
     ) -> Self {
         Self {
             options,
@@ -152,8 +165,14 @@ impl<'a> Checker<'a> {
             found: Vec::new(),
             pairs: Vec::new(),
             graphs: 0,
+            worker,
             outcome: Outcome::default(),
         }
+    }
+
+    /// Did this worker give up because an earlier part of the search has stopped?
+    pub(crate) fn is_overtaken(&self) -> bool {
+        self.worker.as_ref().is_some_and(Worker::is_overtaken)
     }
 
     /// An execution that the explorer thinks breaks the specification: the machine has the last word.
@@ -236,7 +255,14 @@ impl<'a> Checker<'a> {
         if !self.graphs.is_multiple_of(GRAPHS_BETWEEN_LOOKS) {
             return ControlFlow::Continue(());
         }
-        self.progress.update(self.outcome.executions, self.graphs, 0);
+        if let Some(worker) = &self.worker {
+            worker.report(self.progress, GRAPHS_BETWEEN_LOOKS);
+            if worker.is_overtaken() {
+                return ControlFlow::Break(());
+            }
+        } else {
+            self.progress.update(self.outcome.executions, self.graphs, 0);
+        }
         self.outcome.limit = self.budget.exhausted(0);
         if self.outcome.limit.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -277,5 +303,15 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
         }
         self.watch(graph, system, ending)?;
         self.look_at_the_clock()
+    }
+
+    fn wants_work(&self) -> bool {
+        self.worker.as_ref().is_some_and(Worker::wants_work)
+    }
+
+    fn take(&mut self, subtree: Subtree) {
+        if let Some(worker) = &mut self.worker {
+            worker.hand_out(subtree);
+        }
     }
 }
