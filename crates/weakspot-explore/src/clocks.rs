@@ -5,6 +5,8 @@
 //!
 //! The explorer keeps two such tables ((po ∪ rf)\* and happens-before); the monitors use the same rows.
 
+use std::ops::Range;
+
 /// A table of clocks of the same width.
 #[derive(Debug, Clone, Default)]
 pub struct ClockTable {
@@ -94,13 +96,17 @@ impl ClockTable {
     /// Joins one clock of the table into another.
     #[inline]
     pub fn join_rows(&mut self, into: u32, from: u32) {
+        self.join_columns(into, from, 0..self.width);
+    }
+
+    /// Joins some entries of one clock of the table into another.
+    #[inline]
+    pub fn join_columns(&mut self, into: u32, from: u32, columns: Range<usize>) {
         let (into, from) = (into as usize * self.width, from as usize * self.width);
-        for column in 0..self.width {
+        for column in columns {
             let other = self.entries[from + column];
             let entry = &mut self.entries[into + column];
-            if *entry < other {
-                *entry = other;
-            }
+            *entry = (*entry).max(other);
         }
     }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::Program;
+use weakspot_model::machine::Action;
 use weakspot_model::task::{Budget, Progress};
 
 use crate::critical::Critical;
@@ -15,8 +16,9 @@ use crate::monitor::operational::Operational;
 use crate::monitor::sober::Sober;
 use crate::monitor::{Event, Finding, Monitor};
 use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
+use crate::parallel::{self, Worker};
 use crate::system::System;
-use crate::trust::{Ending, Explorer, LONGEST, Visitor};
+use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor};
 
 /// Which monitor watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,15 +63,27 @@ impl Default for ExploreOptions {
 
 /// Explores every trace of a program.
 pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, progress: &dyn Progress) -> Outcome {
+    if options.jobs > 1 {
+        return parallel::explore(program, options, budget, progress);
+    }
     let mut system = Interpreter::new(program, options.unroll);
-    let mut checker = Checker::new(&system, options, budget, progress);
-    let mut explorer = Explorer::new(&mut system).with_longest(options.longest);
+    let mut checker = Checker::new(&system, options, budget, progress, None);
+    let mut explorer = explorer_for(&mut system, options);
     let ended = explorer.run(&mut checker);
     let events = explorer.counters().events;
     let mut outcome = checker.outcome;
     outcome.events = events;
     outcome.exhaustive = ended.is_continue() && outcome.limit.is_none();
     outcome
+}
+
+/// An explorer that keeps what the monitor needs.
+pub(crate) fn explorer_for<'s, 'p>(
+    system: &'s mut Interpreter<'p>,
+    options: &ExploreOptions,
+) -> Explorer<'s, Interpreter<'p>> {
+    let explorer = Explorer::new(system).with_longest(options.longest);
+    if options.monitor == Some(MonitorKind::Sober) { explorer.watched() } else { explorer }
 }
 
 /// The monitor in use. An enum, so that a call for each event is not an indirect one.
@@ -117,7 +131,7 @@ fn watch(monitor: &mut impl Monitor, events: impl Iterator<Item = Event>, found:
 const GRAPHS_BETWEEN_LOOKS: u64 = 1024;
 
 /// Judges every explored graph.
-struct Checker<'a> {
+pub(crate) struct Checker<'a> {
     options: &'a ExploreOptions,
     budget: &'a Budget,
     progress: &'a dyn Progress,
@@ -125,16 +139,21 @@ struct Checker<'a> {
     critical: Option<Critical>,
     lineariser: Lineariser,
     found: Vec<Finding>,
+    /// The pairs found in the present execution.
+    pairs: Vec<(Access, Access)>,
     graphs: u64,
-    outcome: Outcome,
+    /// Where the other workers are, if there are any.
+    worker: Option<Worker<'a>>,
+    pub(crate) outcome: Outcome,
 }
 
 impl<'a> Checker<'a> {
-    fn new(
+    pub(crate) fn new(
         system: &Interpreter<'_>,
         options: &'a ExploreOptions,
         budget: &'a Budget,
         progress: &'a dyn Progress,
+        worker: Option<Worker<'a>>,
     ) -> Self {
         Self {
             options,
@@ -144,9 +163,16 @@ impl<'a> Checker<'a> {
             critical: system.has_critical().then(Critical::default),
             lineariser: Lineariser::default(),
             found: Vec::new(),
+            pairs: Vec::new(),
             graphs: 0,
+            worker,
             outcome: Outcome::default(),
         }
+    }
+
+    /// Did this worker give up because an earlier part of the search has stopped?
+    pub(crate) fn is_overtaken(&self) -> bool {
+        self.worker.as_ref().is_some_and(Worker::is_overtaken)
     }
 
     /// An execution that the explorer thinks breaks the specification: the machine has the last word.
@@ -168,10 +194,19 @@ impl<'a> Checker<'a> {
         self.note_error(system.program(), graph)
     }
 
-    fn watch(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
+    fn watch(&mut self, graph: &Graph, system: &Interpreter<'_>, ending: Ending) -> ControlFlow<()> {
         let Some(monitor) = &mut self.monitor else { return ControlFlow::Continue(()) };
         self.found.clear();
-        if monitor.depends_on_order() {
+        // A stuck read has not happened, but the graph orders it: there only the monitor itself knows.
+        if self.options.monitor == Some(MonitorKind::Sober) && ending != Ending::Blocked {
+            if graph.borderline_loads() == 0 {
+                return ControlFlow::Continue(());
+            }
+            self.found.extend(graph.findings());
+        } else if monitor.depends_on_order() {
+            if ending != Ending::Blocked && !graph.may_have_pending_stores() {
+                return ControlFlow::Continue(());
+            }
             for thread in 0..graph.width() {
                 self.lineariser.linearise_lazily(graph, thread);
                 monitor.watch(graph, self.lineariser.order(), &mut self.found);
@@ -190,18 +225,29 @@ impl<'a> Checker<'a> {
         self.outcome.borderline += 1;
         self.found.sort_unstable();
         self.found.dedup();
+        self.pairs.clear();
         for index in 0..self.found.len() {
             let Finding { store, access } = self.found[index];
-            let before = graph.event(access).po_prev;
-            let is_past = |id: u32| before != NONE && graph.happens_before(id, before) || id == access;
-            let is_past = |id: u32| is_past(id) || graph.happens_before(id, access);
-            self.lineariser.linearise_some(graph, is_past);
-            let actions = actions_of(graph, self.lineariser.order());
-            let (store, access) = (access_of(system, graph, store), access_of(system, graph, access));
-            let violation = Violation { store, access, executions: 1, actions };
-            self.outcome.note_violation((store, access), violation);
+            let pair = (access_of(system, graph, store), access_of(system, graph, access));
+            if self.pairs.contains(&pair) {
+                continue;
+            }
+            self.pairs.push(pair);
+            if let Some(known) = self.outcome.violations.get_mut(&pair) {
+                known.executions += 1;
+                continue;
+            }
+            let actions = self.actions_up_to(graph, access);
+            let (store, access) = pair;
+            self.outcome.violations.insert(pair, Violation { store, access, executions: 1, actions });
         }
         if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// The execution up to and including an event: what has to come before it, and what its thread did before.
+    fn actions_up_to(&mut self, graph: &Graph, last: u32) -> Vec<Action> {
+        self.lineariser.linearise_some(graph, |id| graph.happens_before(id, last));
+        actions_of(graph, self.lineariser.order())
     }
 
     fn look_at_the_clock(&mut self) -> ControlFlow<()> {
@@ -209,7 +255,14 @@ impl<'a> Checker<'a> {
         if !self.graphs.is_multiple_of(GRAPHS_BETWEEN_LOOKS) {
             return ControlFlow::Continue(());
         }
-        self.progress.update(self.outcome.executions, self.graphs, 0);
+        if let Some(worker) = &self.worker {
+            worker.report(self.progress, GRAPHS_BETWEEN_LOOKS);
+            if worker.is_overtaken() {
+                return ControlFlow::Break(());
+            }
+        } else {
+            self.progress.update(self.outcome.executions, self.graphs, 0);
+        }
         self.outcome.limit = self.budget.exhausted(0);
         if self.outcome.limit.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -248,7 +301,17 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
                 self.note_error(system.program(), graph)?;
             }
         }
-        self.watch(graph, system)?;
+        self.watch(graph, system, ending)?;
         self.look_at_the_clock()
+    }
+
+    fn wants_work(&self) -> bool {
+        self.worker.as_ref().is_some_and(Worker::wants_work)
+    }
+
+    fn take(&mut self, subtree: Subtree) {
+        if let Some(worker) = &mut self.worker {
+            worker.hand_out(subtree);
+        }
     }
 }

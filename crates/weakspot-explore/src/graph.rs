@@ -10,11 +10,13 @@
 //! The graph knows nothing of programs and never decides what to add; `trust` does.
 
 mod event;
+mod relaxed;
 mod revisit;
 
 use crate::clocks::{ClockTable, join};
 use crate::system::{CellId, Token};
 
+use event::Order;
 pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
 
 /// No event; as the source of a read: the initial value.
@@ -41,7 +43,13 @@ pub struct Graph {
     causes: ClockTable,
     /// Old happens-before rows, each followed by the number of its event.
     trail: Vec<u32>,
+    /// Old values of [`Event::pending_store`].
+    pending_trail: Vec<(u32, u32)>,
     scratch: Vec<u32>,
+    /// Relaxed happens-before is kept, too.
+    watched: bool,
+    /// How many loads have a pending store.
+    borderline: u32,
 }
 
 impl Graph {
@@ -57,7 +65,10 @@ impl Graph {
             happens_before: ClockTable::new(threads),
             causes: ClockTable::new(threads),
             trail: Vec::new(),
+            pending_trail: Vec::new(),
             scratch: vec![0; threads],
+            watched: false,
+            borderline: 0,
         }
     }
 
@@ -182,6 +193,15 @@ impl Graph {
 
     fn blank(&self, thread: usize, kind: EventKind) -> Event {
         let end = &self.threads[thread];
+        let (mut last_load, mut last_store) = self.last_in_order(end.last);
+        let id = self.events.len() as u32;
+        let order = kind.order();
+        if matches!(order, Order::Load | Order::Interlocked) {
+            last_load = id;
+        }
+        if matches!(order, Order::Store | Order::Interlocked) {
+            last_store = id;
+        }
         Event {
             kind,
             first_choice: true,
@@ -200,19 +220,30 @@ impl Graph {
             po_prev: end.last,
             read_prev: NONE,
             before: end.token,
+            last_load,
+            last_store,
+            pending_store: NONE,
             trail: self.trail.len() as u32,
+            pending_trail: self.pending_trail.len() as u32,
         }
     }
 
     /// Fills the scratch row with the clock of what the thread does next, as far as program order goes.
     #[inline]
     fn start_clock(&mut self, event: &Event) {
+        let width = self.threads.len();
         if event.po_prev == NONE {
             self.scratch.fill(0);
         } else {
-            self.scratch.copy_from_slice(self.happens_before.row(event.po_prev));
+            self.scratch[..width].copy_from_slice(&self.happens_before.row(event.po_prev)[..width]);
+            if self.watched {
+                self.start_relaxed_clock(event);
+            }
         }
         self.scratch[event.thread as usize] = event.index + 1;
+        if self.watched && matches!(event.kind.order(), Order::Store | Order::Interlocked) {
+            self.scratch[width + event.thread as usize] = event.index + 1;
+        }
     }
 
     #[inline]
@@ -261,13 +292,17 @@ impl Graph {
         };
         self.start_clock(&event);
         if source != NONE {
-            join(&mut self.scratch, self.happens_before.row(source));
+            let width = if self.is_forwarded(&event) { self.threads.len() } else { self.scratch.len() };
+            join(&mut self.scratch[..width], self.happens_before.row(source));
         }
         let overwritten_by = self.write_after(cell, source);
         let id = self.push(event);
         self.last_read[slot] = id;
         if overwritten_by != NONE {
             self.propagate(overwritten_by);
+        }
+        if self.watched {
+            self.watch_load(id);
         }
         id
     }
@@ -309,18 +344,25 @@ impl Graph {
     /// after `from`.
     #[inline(never)]
     fn propagate(&mut self, from: u32) {
-        let (from_thread, from_index) = (self.event(from).thread, self.event(from).index);
+        let (from_thread, from_index) = (self.event(from).thread as usize, self.event(from).index);
         let newest = self.events.len() as u32 - 1;
-        for thread in 0..self.threads.len() {
+        let width = self.threads.len();
+        for thread in 0..width {
             let mut event = self.threads[thread].last;
-            while event != NONE && self.happens_before.entry(event, from_thread as usize) > from_index {
+            while event != NONE && self.happens_before.entry(event, from_thread) > from_index {
                 if event != newest {
                     self.trail.extend_from_slice(self.happens_before.row(event));
                     self.trail.push(event);
-                    join(self.happens_before.row_mut(event), &self.scratch);
+                    let row = self.happens_before.row_mut(event);
+                    // Relaxed happens-before goes on from here only if it led here.
+                    let joined = if self.watched && row[width + from_thread] <= from_index { width } else { row.len() };
+                    join(&mut row[..joined], &self.scratch);
                 }
                 event = self.event(event).po_prev;
             }
+        }
+        if self.watched {
+            self.watch_loads_after(from_thread, from_index);
         }
     }
 
@@ -360,6 +402,7 @@ impl Graph {
     /// Takes the last event of a thread out of all links.
     fn detach(&mut self, id: u32) {
         let event = *self.event(id);
+        self.borderline -= u32::from(event.pending_store != NONE);
         if event.kind.is_write() {
             self.unlink(id);
         } else if event.kind.is_read() {
@@ -379,9 +422,10 @@ impl Graph {
     pub fn truncate(&mut self, len: u32) {
         while self.events.len() as u32 > len {
             let id = self.events.len() as u32 - 1;
+            let Event { trail, pending_trail, .. } = self.events[id as usize];
+            self.unwind_pending(pending_trail as usize);
             self.detach(id);
-            let trail = self.events[id as usize].trail as usize;
-            self.unwind(trail);
+            self.unwind(trail as usize);
             self.events.pop();
         }
         self.happens_before.truncate(len as usize);
@@ -389,7 +433,7 @@ impl Graph {
     }
 
     fn unwind(&mut self, trail: usize) {
-        let width = self.threads.len();
+        let width = self.scratch.len();
         while self.trail.len() > trail {
             let event = self.trail[self.trail.len() - 1];
             let start = self.trail.len() - 1 - width;
@@ -401,24 +445,37 @@ impl Graph {
     /// Computes the happens-before clocks anew, along a linearisation.
     pub(crate) fn compute_clocks(&mut self, order: &[u32]) {
         self.happens_before.reset(self.events.len());
+        let width = self.threads.len();
         for &id in order {
-            let Event { kind, thread, index, cell, source, co_prev, po_prev, .. } = self.events[id as usize];
-            if po_prev != NONE {
-                self.happens_before.join_rows(id, po_prev);
+            let event = self.events[id as usize];
+            let thread = event.thread as usize;
+            if event.po_prev != NONE {
+                self.happens_before.join_columns(id, event.po_prev, 0..width);
+                if self.watched {
+                    self.join_relaxed_program_order(id, &event);
+                }
             }
-            self.happens_before.row_mut(id)[thread as usize] = index + 1;
-            if kind.is_read() {
-                if source != NONE {
-                    self.happens_before.join_rows(id, source);
+            let row = self.happens_before.row_mut(id);
+            row[thread] = event.index + 1;
+            if self.watched && matches!(event.kind.order(), Order::Store | Order::Interlocked) {
+                row[width + thread] = event.index + 1;
+            }
+            if event.kind.is_read() {
+                if event.source != NONE {
+                    let columns = if self.is_forwarded(&event) { width } else { self.scratch.len() };
+                    self.happens_before.join_columns(id, event.source, 0..columns);
                 }
                 // From-read: the write that overwrites what is read comes later in the order and waits for this row.
-                let overwritten_by = self.write_after(cell, source);
+                let overwritten_by = self.write_after(event.cell, event.source);
                 if overwritten_by != NONE {
                     self.happens_before.join_rows(overwritten_by, id);
                 }
-            } else if kind.is_write() && co_prev != NONE {
-                self.happens_before.join_rows(id, co_prev);
+            } else if event.kind.is_write() && event.co_prev != NONE {
+                self.happens_before.join_rows(id, event.co_prev);
             }
+        }
+        if self.watched {
+            self.watch_all_loads();
         }
     }
 }

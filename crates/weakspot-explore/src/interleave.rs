@@ -6,8 +6,8 @@
 //! lost).
 //!
 //! # Loops that wait
-//! A thread that has gone round a loop without effect rests until somebody else has written: going round again before
-//! that would only read the same values again. If only such threads are left, the execution never ends.
+//! A thread that has gone round a loop without effect, and nobody wrote meanwhile, rests until somebody has written:
+//! going round again before that would only read the same values again. If only such threads are left, the execution never ends.
 
 use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::Action;
@@ -68,7 +68,8 @@ pub struct Interleaving<'s, S: System> {
     memory: Vec<i64>,
     lanes: Vec<Lane>,
     writes: u64,
-    reads: Vec<(Token, u32)>,
+    /// State before the read, number of writes then, and the read before it.
+    reads: Vec<(Token, u64, u32)>,
     events: Vec<Event>,
     actions: Vec<Action>,
     /// The thread's state before each action.
@@ -425,7 +426,7 @@ impl<'s, S: System> Interleaving<'s, S> {
             self.lanes[thread].last_read = NONE;
             return;
         }
-        self.reads.push((before, self.lanes[thread].last_read));
+        self.reads.push((before, self.writes, self.lanes[thread].last_read));
         self.lanes[thread].last_read = self.reads.len() as u32 - 1;
         if !self.system.jumped_back(id) {
             return;
@@ -433,7 +434,10 @@ impl<'s, S: System> Interleaving<'s, S> {
         let Some(now) = self.system.save(id) else { return };
         let mut read = self.lanes[thread].last_read;
         while read != NONE {
-            let (token, previous) = self.reads[read as usize];
+            let (token, writes, previous) = self.reads[read as usize];
+            if writes != self.writes {
+                return;
+            }
             if self.system.same_state(id, token, now) {
                 self.system.restore(id, token);
                 self.lanes[thread].idle_at = self.writes;

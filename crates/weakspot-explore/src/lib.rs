@@ -29,6 +29,7 @@ pub mod interpreter;
 pub mod linearise;
 pub mod monitor;
 pub mod outcome;
+mod parallel;
 pub mod schedule;
 pub mod spin;
 pub mod system;

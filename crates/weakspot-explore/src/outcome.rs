@@ -95,12 +95,7 @@ impl Outcome {
             None => {
                 self.violations.insert(pair, violation);
             }
-            Some(known) => {
-                known.executions += violation.executions;
-                if shorter(&violation.actions, &known.actions) {
-                    known.actions = violation.actions;
-                }
-            }
+            Some(known) => known.executions += violation.executions,
         }
     }
 }

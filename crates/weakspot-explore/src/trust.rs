@@ -38,6 +38,7 @@ mod ending;
 mod restart;
 mod revisit;
 mod rounds;
+mod subtree;
 
 use std::ops::ControlFlow;
 
@@ -46,6 +47,7 @@ use weakspot_model::ids::ThreadId;
 use crate::graph::{Event, EventKind, Graph, NONE, Phase, Status};
 use crate::linearise::Lineariser;
 use crate::system::{CellId, Misuse, Pending, System, Update};
+pub use subtree::Subtree;
 
 /// Value of a mutex nobody holds.
 const FREE: i64 = 0;
@@ -81,6 +83,14 @@ pub trait Visitor<S: System> {
 
     /// A graph that cannot be extended.
     fn ended(&mut self, graph: &Graph, system: &mut S, ending: Ending) -> ControlFlow<()>;
+
+    /// Is there somebody who would take a part of the search?
+    fn wants_work(&self) -> bool {
+        false
+    }
+
+    /// A part of the search that will not be done here.
+    fn take(&mut self, _subtree: Subtree) {}
 }
 
 /// Something to come back to: truncate the graph, then do it.
@@ -177,6 +187,13 @@ impl<'s, S: System> Explorer<'s, S> {
         self
     }
 
+    /// Keeps relaxed happens-before in the graphs: [`Graph::findings`] then is what SOBER finds.
+    #[must_use]
+    pub fn watched(mut self) -> Self {
+        self.frames[0].graph.watch();
+        self
+    }
+
     /// The counters so far.
     pub fn counters(&self) -> Counters {
         self.counters
@@ -192,8 +209,13 @@ impl<'s, S: System> Explorer<'s, S> {
                 _ => {}
             }
         }
+        self.extend(visitor)?;
+        self.backtrack(visitor)
+    }
+
+    /// Takes up one alternative after the other until there are none.
+    fn backtrack(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
         loop {
-            self.extend(visitor)?;
             while !self.next_alternative() {
                 if self.frames[self.depth].items.is_empty() {
                     if self.depth == 0 {
@@ -202,6 +224,12 @@ impl<'s, S: System> Explorer<'s, S> {
                     self.depth -= 1;
                     self.stale = true;
                 }
+            }
+            self.extend(visitor)?;
+            if visitor.wants_work()
+                && let Some(subtree) = self.give_away()
+            {
+                visitor.take(subtree);
             }
         }
     }

@@ -294,6 +294,97 @@ fn timestamps_are_ordered_as_relaxed_happens_before() {
     }
 }
 
+/// The monitor inside the graph against the monitor on a linearisation.
+struct Both {
+    monitor: Sober,
+    lineariser: Lineariser,
+    executions: usize,
+    findings: usize,
+}
+
+impl<S: System> Visitor<S> for Both {
+    fn failed(&mut self, _: &Graph, _: &mut S, _: ThreadId) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn ended(&mut self, graph: &Graph, _: &mut S, ending: Ending) -> ControlFlow<()> {
+        if ending == Ending::Blocked {
+            return ControlFlow::Continue(());
+        }
+        assert!(self.lineariser.linearise(graph));
+        self.monitor.reset();
+        let events = self.lineariser.order().iter().filter_map(|&id| observed(graph, id));
+        let mut expected: Vec<Finding> = events.filter_map(|event| self.monitor.observe(&event)).collect();
+        let mut found: Vec<Finding> = graph.findings().collect();
+        expected.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, expected);
+        assert_eq!(graph.borderline_loads() as usize, found.len());
+        self.executions += 1;
+        self.findings += found.len();
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn the_graph_finds_what_sober_finds_in_every_execution() {
+    let (mut executions, mut findings) = (0, 0);
+    let straight = Shape { threads: 2..=3, statements: 1..=4, cells: 1..=2, ..Shape::straight_line() };
+    let locks = Shape { locks: true, condvars: true, branches: true, ..straight.clone() };
+    for seed in 0..500 {
+        let shape = if seed % 3 == 0 { &locks } else { &straight };
+        let program = shape.generate(seed).program();
+        let mut system = Interpreter::new(&program, None);
+        let monitor = Sober::corrected(system.threads(), system.cells());
+        let mut both = Both { monitor, lineariser: Lineariser::default(), executions: 0, findings: 0 };
+        let _ = Explorer::new(&mut system).watched().run(&mut both);
+        executions += both.executions;
+        findings += both.findings;
+    }
+    assert!(executions > 5_000 && findings > 300, "{executions} {findings}");
+}
+
+/// Skipping executions that cannot trip the operational monitors skips none that does.
+struct Filter {
+    watch: Watch<Operational>,
+    tripped: usize,
+    skipped: usize,
+}
+
+impl<S: System> Visitor<S> for Filter {
+    fn failed(&mut self, _: &Graph, _: &mut S, _: ThreadId) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn ended(&mut self, graph: &Graph, system: &mut S, ending: Ending) -> ControlFlow<()> {
+        let before = self.watch.borderline;
+        let _ = self.watch.ended(graph, system, ending);
+        if self.watch.borderline > before {
+            assert!(graph.may_have_pending_stores());
+            self.tripped += 1;
+        }
+        self.skipped += usize::from(!graph.may_have_pending_stores());
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn executions_without_a_pending_store_trip_no_operational_monitor() {
+    let shape = Shape { threads: 2..=3, statements: 1..=4, cells: 1..=2, ..Shape::straight_line() };
+    let (mut tripped, mut skipped) = (0, 0);
+    for seed in 0..400 {
+        let program = shape.generate(seed).program();
+        let mut system = Interpreter::new(&program, None);
+        let monitor = Operational::new(MemoryModel::Pso, system.threads(), system.cells());
+        let watch = Watch { monitor, lineariser: Lineariser::default(), lazily: true, borderline: 0, executions: 0 };
+        let mut filter = Filter { watch, tripped: 0, skipped: 0 };
+        let _ = Explorer::new(&mut system).run(&mut filter);
+        tripped += filter.tripped;
+        skipped += filter.skipped;
+    }
+    assert!(tripped > 300 && skipped > 1_000, "{tripped} {skipped}");
+}
+
 /// Atomics of every kind appear in the random programs.
 #[test]
 fn random_programs_have_failing_compare_and_swaps() {

@@ -124,8 +124,41 @@ pub struct Event {
     pub read_prev: u32,
     /// The thread's state before the event.
     pub before: Token,
+    /// The last event of the thread, this one included, that a load stays after under TSO: loads, interlocked
+    /// operations, full fences.
+    pub(super) last_load: u32,
+    /// The last event of the thread, this one included, that writes or is interlocked or a full fence.
+    pub(super) last_store: u32,
+    /// For loads, in a watched graph: the store that could still be pending, or [`super::NONE`].
+    pub(super) pending_store: u32,
     /// Length of the trail before the event was added.
     pub(super) trail: u32,
+    /// Length of the trail of pending stores before the event was added.
+    pub(super) pending_trail: u32,
+}
+
+/// How TSO orders an event among those of its own thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// May overtake earlier stores.
+    Load,
+    /// May be overtaken by later loads.
+    Store,
+    /// Stays where it is.
+    Interlocked,
+    /// Nothing that memory sees.
+    Local,
+}
+
+impl EventKind {
+    pub(super) fn order(self) -> Order {
+        match self {
+            Self::Load => Order::Load,
+            Self::Store => Order::Store,
+            Self::Fence(FenceKind::StoreStore) | Self::Choose | Self::LeaveCritical | Self::Misuse => Order::Local,
+            _ => Order::Interlocked,
+        }
+    }
 }
 
 /// A thread, at the end of its events.

@@ -1,6 +1,7 @@
 //! The graph of a revisit: some events removed, one read given a new source.
 
 use super::{Event, Graph, NONE, Status};
+use crate::clocks::ClockTable;
 
 impl Graph {
     pub(super) fn copy_from(&mut self, other: &Self) {
@@ -9,6 +10,13 @@ impl Graph {
         self.cells.clone_from(&other.cells);
         self.last_read.clone_from(&other.last_read);
         self.trail.clear();
+        self.pending_trail.clear();
+        self.borderline = other.borderline;
+        if self.watched != other.watched {
+            self.watched = other.watched;
+            self.scratch.clone_from(&other.scratch);
+            self.happens_before = ClockTable::new(other.scratch.len());
+        }
     }
 
     /// Becomes `from` without the events that were added after `read` and do not cause its newest event, a write,
@@ -71,6 +79,9 @@ impl Graph {
             new(&mut event.co_next);
             new(&mut event.po_prev);
             new(&mut event.read_prev);
+            new(&mut event.last_load);
+            new(&mut event.last_store);
+            new(&mut event.pending_store);
         }
         let mut next = first as usize;
         for (offset, &id) in map.iter().enumerate() {
@@ -94,6 +105,7 @@ impl Graph {
         for event in &mut self.events {
             event.early_reader = false;
             event.trail = 0;
+            event.pending_trail = 0;
         }
         for id in 0..self.events.len() {
             let Event { kind, source, .. } = self.events[id];
