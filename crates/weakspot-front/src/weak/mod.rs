@@ -20,10 +20,10 @@
 //! not chain. Of an assignment to a cell, the index is evaluated before the value; of an atomic, the index, then the
 //! operands from left to right. `choose(lo..=hi)` may stand wherever an expression may, outside `final`.
 //!
-//! **Names.** Items need distinct names. A local or parameter may not be named like an item, but an inner block may
-//! hide a local of an outer one. Two `let` of one name in one block are an error. Items may be used before they are
-//! declared, except that a constant may use only constants above it. Labels are a world of their own, unique in
-//! each body; instructions of an inlined function that have no label of their own carry that of the call.
+//! **Names.** Items need distinct names. A local or parameter may not be named like an item other than a thread, but an
+//! inner block may hide a local of an outer one. Two `let` of one name in one block are an error. Items may be used
+//! before they are declared, except that a constant may use only constants above it. Labels are a world of their own,
+//! unique in each body; instructions of an inlined function that have no label of their own carry that of the call.
 //!
 //! **Locals** start at 0. `a.r` in `final` is the `r` of the outermost block of thread `a`, else the only `r` of the
 //! thread. A local that never changes after its `let` needs no register if it is constant or a copy, unless `final`

@@ -56,9 +56,10 @@ impl Checker<'_> {
         }
     }
 
-    /// Declares a local in the innermost block.
+    /// Declares a local in the innermost block. It may be named like a thread: `a` and `a.r` cannot be confused.
     fn declare(&mut self, ident: Ident) -> LocalId {
-        if let Some(item) = self.tables.item(ident.name) {
+        let item = self.tables.item(ident.name).filter(|item| !matches!(item, Item::Thread(_)));
+        if let Some(item) = item {
             self.error("duplicate-name", ident.span, |checker| {
                 let message = format!("the name `{}` is taken", checker.text(ident.name));
                 Diagnostic::error("", message, ident.span)
