@@ -274,7 +274,7 @@ impl<'source> Lexer<'source> {
         let value = value.unwrap_or_else(|mistake| {
             let span = Span::new(start, self.offset);
             self.problems.error(span, || mistake.describe(span));
-            0
+            BAD_INTEGER
         });
         self.token(TokenKind::Integer(value), start)
     }
@@ -358,6 +358,9 @@ fn stands_for(unknown: char) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// The value of an integer that was reported: too large for any that was not, so that nothing is said about it again.
+pub(super) const BAD_INTEGER: u64 = u64::MAX;
 
 /// What is wrong with an integer.
 enum IntegerMistake {

@@ -235,7 +235,10 @@ impl Checker<'_> {
             self.error("argument-count", ident.span, |checker| {
                 let name = checker.text(ident.name);
                 let message = format!("`{name}` takes {}, but {given} {} given", arguments(wanted), are(given));
-                Diagnostic::error("", message, ident.span).related(function.ident.span, "declared here")
+                let parameters: Vec<&str> = function.parameters.iter().map(|p| checker.text(p.name)).collect();
+                Diagnostic::error("", message, ident.span)
+                    .related(function.ident.span, "declared here")
+                    .help(format!("write `{name}({})`", parameters.join(", ")))
             });
         }
         if let Some(span) = value_wanted

@@ -8,7 +8,7 @@ use weakspot_model::source::{Diagnostic, Span};
 
 use super::{Parsed, Parser};
 use crate::weak::ast::{ChainOp, ExprId, ExprKind, Ident, Link, List};
-use crate::weak::lexer::{Symbol, TokenKind};
+use crate::weak::lexer::{BAD_INTEGER, Symbol, TokenKind};
 use crate::weak::names;
 
 const COMPARISON: u8 = 3;
@@ -118,6 +118,9 @@ impl Parser<'_> {
         match self.current.kind {
             TokenKind::Integer(value) => {
                 self.bump();
+                if value == BAD_INTEGER {
+                    return self.add_expression(ExprKind::Error, span, 1);
+                }
                 let Ok(value) = i64::try_from(value) else {
                     let diagnostic = Diagnostic::error("bad-integer", "this integer does not fit into 64 bits", span)
                         .help("the largest value is 9223372036854775807");
@@ -144,11 +147,12 @@ impl Parser<'_> {
                 Ok(inner)
             }
             _ => {
-                let mut diagnostic = self.unexpected("an expression");
-                if self.text[..self.previous_end as usize].ends_with("--") {
-                    diagnostic = diagnostic
-                        .help("write the load and the store: `x = x - 1;`, or one atomic step: `fetch_add(x, -1);`");
-                }
+                let help = if self.text[..self.previous_end as usize].ends_with("--") {
+                    "write the load and the store: `x = x - 1;`, or one atomic step: `fetch_add(x, -1);`"
+                } else {
+                    "an expression begins with a number, a name, `(`, `!` or `-`"
+                };
+                let diagnostic = self.unexpected("an expression").help(help);
                 Err(self.report(diagnostic))
             }
         }

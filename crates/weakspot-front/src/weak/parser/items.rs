@@ -147,7 +147,8 @@ impl Parser<'_> {
             return Err(self.report(diagnostic));
         }
         if !self.current.is(Symbol::RangeInclusive) {
-            let diagnostic = self.unexpected("a range `lo..=hi`");
+            let diagnostic =
+                self.unexpected("a range `lo..=hi`").help("ranges include both ends: `0..=2` is 0, 1 and 2");
             return Err(self.report(diagnostic));
         }
         self.bump();

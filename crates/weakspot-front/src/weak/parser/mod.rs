@@ -17,7 +17,7 @@ mod statements;
 use weakspot_model::source::{Diagnostic, Span};
 
 use super::ast::{Ast, Expr, ExprId, ExprKind, Ident, Stmt, StmtId, StmtKind};
-use super::lexer::{Lexer, Symbol, Token, TokenKind};
+use super::lexer::{BAD_INTEGER, Lexer, Symbol, Token, TokenKind};
 use super::names::{Name, Names};
 use super::problems::Problems;
 
@@ -150,7 +150,12 @@ impl Parser<'_> {
         if self.current.is(symbol) {
             return Ok(self.bump());
         }
-        let diagnostic = self.unexpected(&format!("`{}` {place}", symbol.text()));
+        let symbol = symbol.text();
+        let help = match self.at_end() {
+            true => format!("add `{symbol}` at the end"),
+            false => format!("put `{symbol}` before {}", self.found()),
+        };
+        let diagnostic = self.unexpected(&format!("`{symbol}` {place}")).help(help);
         Err(self.report(diagnostic))
     }
 
@@ -169,7 +174,8 @@ impl Parser<'_> {
                 Err(self.report(diagnostic))
             }
             _ => {
-                let diagnostic = self.unexpected(what);
+                let help = "a name begins with a letter or `_`; letters, digits and `_` follow";
+                let diagnostic = self.unexpected(what).help(help);
                 Err(self.report(diagnostic))
             }
         }
@@ -222,6 +228,7 @@ impl Parser<'_> {
 fn describe(token: Token, names: &Names<'_>) -> String {
     match token.kind {
         TokenKind::Word(name) => format!("`{}`", names.text(name)),
+        TokenKind::Integer(BAD_INTEGER) => "a number".to_owned(),
         TokenKind::Integer(value) => format!("the number `{value}`"),
         TokenKind::Text => "a string".to_owned(),
         TokenKind::Symbol(symbol) => format!("`{}`", symbol.text()),

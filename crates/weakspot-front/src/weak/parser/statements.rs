@@ -118,7 +118,9 @@ impl Parser<'_> {
         let forgotten = self.on_new_line() || self.at_end() || self.current.is(Symbol::CloseBrace);
         if forgotten {
             let gap = self.gap();
-            let diagnostic = Diagnostic::error("syntax", format!("expected `;` {place}"), gap).label("`;` goes here");
+            let diagnostic = Diagnostic::error("syntax", format!("expected `;` {place}"), gap)
+                .label("`;` goes here")
+                .help("declarations and statements without a block end with `;`");
             self.report(diagnostic);
             return Ok(());
         }
@@ -128,7 +130,7 @@ impl Parser<'_> {
                 diagnostic.help("write the load and the store: `x = x + 1;`, or one atomic step: `fetch_add(x, 1);`")
             }
             TokenKind::Symbol(Symbol::Assign) => diagnostic.help("`==` compares; only a variable can be assigned to"),
-            _ => diagnostic,
+            _ => diagnostic.help("declarations and statements without a block end with `;`"),
         };
         Err(self.report(diagnostic))
     }
@@ -339,7 +341,8 @@ impl Parser<'_> {
         let mut message = None;
         if self.eat(Symbol::Comma) {
             if self.current.kind != TokenKind::Text {
-                let diagnostic = self.unexpected("a message in quotation marks");
+                let diagnostic =
+                    self.unexpected("a message in quotation marks").help("write `assert(e, \"message\");`");
                 return Err(self.report(diagnostic));
             }
             message = Some(self.bump().span);
