@@ -73,7 +73,21 @@ pub fn render_message(file: &SourceFile, message: &Message<'_>, style: &Style) -
     }
     let renderer = if style.colour { Renderer::styled() } else { Renderer::plain() };
     let text = renderer.term_width(style.width).render(&[group]);
-    text.trim_end().to_owned() + "\n"
+    tidy(&text)
+}
+
+/// Without the carriage returns of a file with the line ends of Windows, which the renderer makes visible, and without
+/// the empty path that it draws before a line that was cut; ends with a line break.
+fn tidy(text: &str) -> String {
+    let lines = text.trim_end().lines().filter(|line| unstyled(line).trim() != ":::");
+    lines.map(|line| line.strip_suffix('␍').unwrap_or(line)).map(|line| line.to_owned() + "\n").collect()
+}
+
+/// A line without its escape sequences for colour.
+fn unstyled(line: &str) -> String {
+    let mut parts = line.split('\u{1b}');
+    let first = parts.next().unwrap_or_default();
+    parts.fold(first.to_owned(), |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
 }
 
 /// The part of a source file that a message shows.
@@ -199,6 +213,26 @@ mod tests {
         assert!(output.contains("long.weak:1:1050001"), "{output}");
         assert!(output.contains("here"), "{output}");
         assert!(output.lines().all(|line| line.chars().count() <= 140), "{output}");
+    }
+
+    #[test]
+    fn a_cut_line_has_no_empty_path_before_it() {
+        let file = SourceFile::new("long.weak", "x = 1; ".repeat(100));
+        let diagnostic = Diagnostic::error("syntax", "unexpected word", Span::new(350, 351));
+        for colour in [false, true] {
+            let output = render(&file, &diagnostic, &Style { colour, width: 80 });
+            assert!(output.contains("long.weak") && !output.contains(":::"), "{output}");
+        }
+    }
+
+    #[test]
+    fn line_ends_of_windows_are_not_shown() {
+        let file = SourceFile::new("f.weak", "shared y;\r\n\r\nthread a { z = 1; }\r\n");
+        let diagnostic = Diagnostic::error("unknown-name", "unknown name `z`", Span::new(24, 25));
+        for colour in [false, true] {
+            let output = render(&file, &diagnostic, &Style { colour, width: 80 });
+            assert!(output.contains("thread a { z = 1; }") && !output.contains('␍'), "{output}");
+        }
     }
 
     #[test]
