@@ -45,7 +45,9 @@ pub fn name(limit: Limit) -> &'static str {
 /// What was reached.
 pub fn reached(limit: Limit) -> String {
     match limit {
-        Limit::Buffer(bound) => format!("a store buffer wanted to hold more than {bound} stores"),
+        Limit::Buffer(bound) => {
+            format!("a store buffer wanted to hold more than {bound} {}", if bound == 1 { "store" } else { "stores" })
+        }
         Limit::Time => "the time limit was reached".to_owned(),
         Limit::Memory => "the memory limit was reached".to_owned(),
         Limit::Cancelled => "interrupted".to_owned(),

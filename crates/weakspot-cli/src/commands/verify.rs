@@ -175,7 +175,7 @@ impl<'a> Answer<'a> {
         if verbose {
             let (rate, mib) = (states as f64 / seconds.max(1e-6), stored_bytes as f64 / f64::from(1 << 20));
             let _ = writeln!(text, "  {transitions} transitions, {rate:.0} states/s, {mib:.1} MiB of tables");
-            let _ = writeln!(text, "  at most {max_buffer} stores in a buffer (bound {})", self.buffer);
+            let _ = writeln!(text, "  most stores in a buffer: {max_buffer} (bound {})", self.buffer);
         }
         if let Verdict::Inconclusive(limit) = self.report.verdict {
             let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(limit));
