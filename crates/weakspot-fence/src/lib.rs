@@ -46,7 +46,7 @@ use weakspot_model::ir::FenceKind;
 use weakspot_model::machine::Action;
 use weakspot_model::replay::{ReplayError, Witness};
 use weakspot_model::source::SourceFile;
-use weakspot_model::task::{Budget, Limit, Progress};
+use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 use weakspot_verify::explicit;
 
 pub use clause::{Passed, Reason, Snippet};
@@ -208,4 +208,38 @@ pub fn infer(
     };
     let oracle = oracle::Oracle { options, budget, progress, states: 0 };
     search::Inference::new(&points, oracle).run(&program)
+}
+
+/// What comes of asking the engines about one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// It meets the goal.
+    Correct,
+    /// It does not.
+    Broken,
+    /// A limit was reached first.
+    Undecided(Limit),
+}
+
+/// Does a text, as it is, meet the goal? To be asked about a fenced program before it is written.
+pub fn confirm(
+    source: &Arc<SourceFile>,
+    options: &FenceOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Confirmation, FenceError> {
+    let program = clause::compile(source)?;
+    let mut oracle = oracle::Oracle { options, budget, progress, states: 0 };
+    if options.goal == Goal::Spec {
+        match oracle.sc(&program)? {
+            Verdict::Verified => {}
+            Verdict::Violated(_) => return Ok(Confirmation::Broken),
+            Verdict::Inconclusive(limit) => return Ok(Confirmation::Undecided(limit)),
+        }
+    }
+    Ok(match oracle.ask(&program, oracle::Effort::Full)? {
+        oracle::Answer::Correct => Confirmation::Correct,
+        oracle::Answer::Broken(_) => Confirmation::Broken,
+        oracle::Answer::Undecided(limit) => Confirmation::Undecided(limit),
+    })
 }
