@@ -61,12 +61,7 @@ pub fn minimum(clauses: &[Vec<usize>], costs: &[Cost]) -> Option<Vec<usize>> {
 
 /// All hitting sets whose essential cost is at most `limit` and that hold no other one, at most `most` of them, and
 /// whether there are more. With the minimum as the limit these are all minimum hitting sets.
-pub fn all_within(
-    clauses: &[Vec<usize>],
-    costs: &[Cost],
-    limit: (u64, u32),
-    most: usize,
-) -> (Vec<Vec<usize>>, bool) {
+pub fn all_within(clauses: &[Vec<usize>], costs: &[Cost], limit: (u64, u32), most: usize) -> (Vec<Vec<usize>>, bool) {
     let (mut found, mut more) = (Vec::new(), false);
     let mut search = Search::new(clauses, costs);
     search.branch(Cost::default(), &mut |lower, complete| {
@@ -147,7 +142,9 @@ impl<'a> Search<'a> {
             if clause.iter().any(|&candidate| used[candidate]) {
                 continue;
             }
-            clause.iter().for_each(|&candidate| used[candidate] = true);
+            for &candidate in clause {
+                used[candidate] = true;
+            }
             bound = bound + clause.iter().map(|&candidate| self.costs[candidate]).min().unwrap_or_default();
         }
         bound

@@ -16,10 +16,10 @@
 //! partial-coherence abstractions (PLDI 2011, Sec. 5) reaches the same minimum by labelling the whole state space with
 //! formulae, of which this search looks at a few executions only.
 //!
-//! **Shrinking** is where the speed comes from. Fences never add executions, so if the program is broken with *all*
-//! candidates fenced except those of a set `M`, then `M` is a clause, too. Starting from the clause of an execution,
-//! members are fenced one after the other as long as that leaves the program broken. What remains is a clause of which
-//! no member can go; and programs with nearly all gaps fenced have few states.
+//! **Shrinking** is where the speed comes from. If the program is broken with *all* candidates fenced except those of a
+//! set `M`, the clause of that execution has members of `M` only. Starting from the clause of an execution, members are
+//! fenced one after the other as long as that leaves the program broken. What remains is a clause of which no member can
+//! go; and programs with nearly all gaps fenced have few states.
 //!
 //! # What is proved
 //! A placement is accepted only if an engine proves the program with it, buffers unbounded. `minimal` is true if no

@@ -81,6 +81,8 @@ pub(crate) struct Rendered {
     pieces: Vec<(usize, usize)>,
     /// Where the choices of the markers begin, ascending, and whose they are.
     markers: Vec<(usize, usize)>,
+    /// Where the fences of candidates begin, ascending.
+    fences: Vec<usize>,
 }
 
 impl Rendered {
@@ -94,6 +96,11 @@ impl Rendered {
     pub(crate) fn marker(&self, at: usize) -> Option<usize> {
         let index = self.markers.binary_search_by_key(&at, |&(new, _)| new).ok()?;
         Some(self.markers[index].1)
+    }
+
+    /// Does the fence of a candidate begin here?
+    pub(crate) fn is_fence(&self, at: usize) -> bool {
+        self.fences.binary_search(&at).is_ok()
     }
 }
 
@@ -153,7 +160,7 @@ impl Points {
 
     fn render(&self, kinds: &Kinds, marked: bool) -> Rendered {
         let original = &self.source.text;
-        let mut made = Rendered { text: String::new(), pieces: Vec::new(), markers: Vec::new() };
+        let mut made = Rendered { text: String::new(), pieces: Vec::new(), markers: Vec::new(), fences: Vec::new() };
         let mut copied = 0;
         for (index, candidate) in self.candidates.iter().enumerate() {
             let fence = kinds.get(&index).copied();
@@ -173,6 +180,7 @@ impl Points {
             }
             if let Some(kind) = fence {
                 made.text.push_str(if marked { " " } else { "" });
+                made.fences.push(made.text.len());
                 made.text.push_str(keyword(kind));
             }
             made.text.push_str(&candidate.frame.after);
@@ -246,10 +254,7 @@ impl Gaps<'_> {
     fn existing_fence(&self, fence: &OutlineStatement, previous: Option<&OutlineStatement>) -> Candidate {
         let frame = Frame { at: fence.span.range(), before: String::new(), after: String::new() };
         let removal = layout::removal(&self.source.text, fence.span);
-        Candidate {
-            place: self.place(Some(fence)),
-            ..self.candidate(previous, fence.fence, frame, removal)
-        }
+        Candidate { place: self.place(Some(fence)), ..self.candidate(previous, fence.fence, frame, removal) }
     }
 
     fn candidate(

@@ -1,6 +1,6 @@
 //! The search itself; see the [crate](crate) for the scheme.
 
-use weakspot_model::ir::{FenceKind, Program};
+use weakspot_model::ir::{FenceKind, Instr, Program};
 use weakspot_model::machine::Action;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Limit, Verdict};
@@ -11,8 +11,8 @@ use crate::oracle::{Answer, Effort, Oracle};
 use crate::points::{Kinds, Points};
 use crate::{FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement};
 
-/// Placements that no engine can decide about are passed over this often, then a larger one is sought directly.
-const MAX_UNDECIDED: usize = 6;
+/// Placements about which nothing can be learned are passed over this often, then a larger one is sought directly.
+const MAX_PASSED_OVER: usize = 6;
 
 /// More alternatives than this are not listed.
 const MAX_ALTERNATIVES: usize = 64;
@@ -25,10 +25,12 @@ pub(crate) struct Inference<'a> {
     costs: Vec<Cost>,
     /// Every correct placement holds a member of each.
     clauses: Vec<Clause>,
-    /// Clauses that pass over placements nobody could decide about. They prove nothing.
+    /// Clauses that pass over placements about which nothing could be learned. They prove nothing.
     assumed: Vec<Vec<usize>>,
     /// Placements of full fences known to be correct.
     correct: Vec<Vec<usize>>,
+    /// Is every placement correct that holds a correct one? Not where threads have assumptions: see [`clause`].
+    is_monotone: bool,
     iterations: u32,
 }
 
@@ -44,10 +46,12 @@ impl<'a> Inference<'a> {
         let options = oracle.options;
         let costs = points.costs(options.weights);
         let (clauses, assumed, correct) = (Vec::new(), Vec::new(), Vec::new());
-        Self { points, oracle, options, costs, clauses, assumed, correct, iterations: 0 }
+        Self { points, oracle, options, costs, clauses, assumed, correct, is_monotone: false, iterations: 0 }
     }
 
     pub(crate) fn run(mut self, program: &Program) -> Result<FenceReport, FenceError> {
+        let assumes = |instr: &Instr| matches!(instr, Instr::Assume { .. });
+        self.is_monotone = !program.threads.iter().any(|thread| thread.code.iter().any(assumes));
         if self.options.goal == Goal::Spec {
             match self.oracle.sc(program)? {
                 Verdict::Verified => {}
@@ -79,11 +83,14 @@ impl<'a> Inference<'a> {
             self.iterations += 1;
             match self.ask(&set, Effort::Full)? {
                 Answer::Correct => return Ok(Found::Placement(set)),
-                Answer::Broken(executions) => self.learn(&set, &executions)?,
+                Answer::Broken(executions) if self.learn(&set, &executions)? => continue,
                 Answer::Undecided(limit) if is_final(limit) => return Ok(Found::Stopped(limit)),
-                Answer::Undecided(_) if self.assumed.len() == MAX_UNDECIDED => return self.settle_for_more(),
-                Answer::Undecided(_) => self.assumed.push(self.complement(&set)),
+                Answer::Broken(_) | Answer::Undecided(_) => {}
             }
+            if self.assumed.len() == MAX_PASSED_OVER {
+                return self.settle_for_more();
+            }
+            self.assumed.push(self.complement(&set));
         }
     }
 
@@ -105,7 +112,8 @@ impl<'a> Inference<'a> {
     }
 
     fn ask(&mut self, set: &[usize], effort: Effort) -> Result<Answer, FenceError> {
-        if self.correct.iter().any(|known| is_subset(known, set)) {
+        let covers = |known: &Vec<usize>| if self.is_monotone { is_subset(known, set) } else { known == set };
+        if self.correct.iter().any(covers) {
             return Ok(Answer::Correct);
         }
         let answer = self.ask_kinds(&self.points.kinds(set), effort)?;
@@ -124,19 +132,20 @@ impl<'a> Inference<'a> {
         self.oracle.ask(&program, effort)
     }
 
-    /// Makes clauses of executions with a placement, and shrinks them.
-    fn learn(&mut self, set: &[usize], executions: &[Vec<Action>]) -> Result<(), FenceError> {
+    /// Makes clauses of executions with a placement, and shrinks them. Was anything learned?
+    fn learn(&mut self, set: &[usize], executions: &[Vec<Action>]) -> Result<bool, FenceError> {
         let kinds = self.points.kinds(set);
         let marked = MarkedProgram::new(self.points, &kinds)?;
+        let before = self.clauses.len();
         for actions in executions {
-            let clause = marked.clause(self.options, actions)?;
+            let Some(clause) = marked.clause(self.options, actions)? else { continue };
             let known = |other: &Clause| other.members.keys().all(|member| clause.members.contains_key(member));
             if !self.clauses.iter().any(known) {
                 let clause = self.shrink(clause)?;
                 self.clauses.push(clause);
             }
         }
-        Ok(())
+        Ok(self.clauses.len() > before)
     }
 
     /// Fences more and more members of a clause as long as the program stays broken: whole bodies first, then one by
@@ -173,8 +182,9 @@ impl<'a> Inference<'a> {
         let marked = MarkedProgram::new(self.points, &kinds)?;
         let mut smallest = clause;
         for actions in &executions {
-            let other = marked.clause(self.options, actions)?;
-            if other.members.len() < smallest.members.len() {
+            if let Some(other) = marked.clause(self.options, actions)?
+                && other.members.len() < smallest.members.len()
+            {
                 smallest = other;
             }
         }
@@ -219,8 +229,8 @@ impl<'a> Inference<'a> {
     fn report(mut self, verdict: FenceVerdict, set: Option<&[usize]>) -> Result<FenceReport, FenceError> {
         let at_least = self.lower_bound();
         let is_found = matches!(verdict, FenceVerdict::Fenced | FenceVerdict::NoneNeeded);
-        let minimal = is_found
-            && set.is_some_and(|set| Some(hitting::cost_of(set, &self.costs).essential()) == at_least);
+        let minimal =
+            is_found && set.is_some_and(|set| Some(hitting::cost_of(set, &self.costs).essential()) == at_least);
         let (mut alternatives, mut more_alternatives) = (Vec::new(), false);
         let mut placement = None;
         if let Some(set) = set {
@@ -265,19 +275,21 @@ impl<'a> Inference<'a> {
     fn alternatives(&mut self, first: &[usize]) -> Result<(Vec<Placement>, bool), FenceError> {
         let limit = hitting::cost_of(first, &self.costs).essential();
         let mut found: Vec<Vec<usize>> = vec![first.to_vec()];
-        let mut undecided: Vec<Vec<usize>> = Vec::new();
+        let (mut undecided, mut wrong): (Vec<Vec<usize>>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
         let is_incomplete = 'again: loop {
             let clauses: Vec<Vec<usize>> = self.clauses.iter().map(Clause::candidates).collect();
             let (sets, more) = hitting::all_within(&clauses, &self.costs, limit, MAX_ALTERNATIVES);
             for set in sets {
-                if found.contains(&set) || undecided.contains(&set) {
+                if [&found, &undecided, &wrong].iter().any(|sets| sets.contains(&set)) {
                     continue;
                 }
                 match self.ask(&set, Effort::Full)? {
                     Answer::Correct => found.push(set),
                     Answer::Broken(executions) => {
-                        self.learn(&set, &executions)?;
-                        continue 'again;
+                        if self.learn(&set, &executions)? {
+                            continue 'again;
+                        }
+                        wrong.push(set);
                     }
                     Answer::Undecided(limit) if is_final(limit) => break 'again true,
                     Answer::Undecided(_) => undecided.push(set),
@@ -311,7 +323,7 @@ impl<'a> Inference<'a> {
     fn reason(&self, candidate: usize, kinds: &Kinds) -> Option<crate::Reason> {
         let others = |clause: &&Clause| clause.members.keys().filter(|member| kinds.contains_key(member)).count();
         let hit = self.clauses.iter().filter(|clause| clause.members.contains_key(&candidate)).min_by_key(others)?;
-        hit.members.get(&candidate).cloned()
+        hit.members.get(&candidate).cloned().flatten()
     }
 }
 
@@ -323,3 +335,6 @@ fn is_final(limit: Limit) -> bool {
 fn is_subset(smaller: &[usize], larger: &[usize]) -> bool {
     smaller.iter().all(|candidate| larger.contains(candidate))
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,11 +24,7 @@ fn run_folder(folder: &str, required: usize) {
         let source = SourceFile::new(name.as_str(), fs::read_to_string(&path).unwrap());
         for expectation in weak::compile(&source).unwrap().expectations {
             let Expected::Fence { model, count } = expectation.expected else { continue };
-            let started = std::time::Instant::now();
             let report = infer(&source, &FenceOptions::new(model, Goal::Spec), &Budget::unlimited(), &()).unwrap();
-            if std::env::var_os("WEAKSPOT_TIMES").is_some() {
-                println!("{name} {}: {:.2?}, {} rounds, {} states", model.name(), started.elapsed(), report.iterations, report.states);
-            }
             let line = format!("{name}: {}: {}", model.name(), described(&report));
             let found = report.placement.as_ref().map(|placement| placement.cost);
             match (found, report.minimal) {
@@ -99,6 +95,11 @@ fn data_structures() {
 #[test]
 fn papers() {
     run_folder("papers", 25);
+}
+
+#[test]
+fn processes_written_out() {
+    run_folder("fences", 12);
 }
 
 #[test]

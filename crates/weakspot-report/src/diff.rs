@@ -99,8 +99,8 @@ fn edits(old: &[&str], new: &[&str]) -> Vec<Edit> {
         history.push(reach[(middle - distance - 1) as usize..=(middle + distance + 1) as usize].to_vec());
         for diagonal in (-distance..=distance).step_by(2) {
             let at = |diagonal: isize| (middle + diagonal) as usize;
-            let down = diagonal == -distance
-                || diagonal != distance && reach[at(diagonal - 1)] < reach[at(diagonal + 1)];
+            let down =
+                diagonal == -distance || diagonal != distance && reach[at(diagonal - 1)] < reach[at(diagonal + 1)];
             let mut x = if down { reach[at(diagonal + 1)] } else { reach[at(diagonal - 1)] + 1 };
             while x < length && x - diagonal < other && old[x as usize] == new[(x - diagonal) as usize] {
                 x += 1;
@@ -121,8 +121,7 @@ fn walk_back(length: isize, other: isize, history: &[Vec<isize>]) -> Vec<Edit> {
         let distance = distance as isize;
         let at = |diagonal: isize| (diagonal + distance + 1) as usize;
         let diagonal = x - y;
-        let down =
-            diagonal == -distance || diagonal != distance && reach[at(diagonal - 1)] < reach[at(diagonal + 1)];
+        let down = diagonal == -distance || diagonal != distance && reach[at(diagonal - 1)] < reach[at(diagonal + 1)];
         let previous = if distance == 0 {
             0
         } else if down {
@@ -184,7 +183,8 @@ mod tests {
             for new in texts {
                 let (old, new): (Vec<&str>, Vec<&str>) = (old.split(' ').collect(), new.split(' ').collect());
                 let edits = edits(&old, &new);
-                let from_old: Vec<&str> = edits.iter().filter_map(|edit| old_line(*edit)).map(|index| old[index]).collect();
+                let from_old: Vec<&str> =
+                    edits.iter().filter_map(|edit| old_line(*edit)).map(|index| old[index]).collect();
                 let made: Vec<&str> = edits
                     .iter()
                     .filter_map(|edit| match *edit {

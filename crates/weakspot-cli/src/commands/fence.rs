@@ -33,14 +33,14 @@ pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
     let budget = limits::budget(&args.limits)?;
     let progress = SearchProgress::new(output, &program.source.name);
     let report = weakspot_fence::infer(&program.source, &options, &budget, &progress);
-    let written = report.and_then(|report| {
+    let written = report.map(|report| {
         let is_found = matches!(report.verdict, FenceVerdict::Fenced | FenceVerdict::NoneNeeded);
         match (&args.output, &report.placement) {
             (Some(path), Some(placement)) if is_found => {
                 let confirm = |source: &_| weakspot_fence::confirm(source, &options, &budget, &progress);
-                Ok((write::replace(path, &placement.text, confirm), report))
+                (write::replace(path, &placement.text, confirm), report)
             }
-            _ => Ok((Ok(()), report)),
+            _ => (Ok(()), report),
         }
     });
     progress.finish();
@@ -103,8 +103,7 @@ impl<'a> Answer<'a> {
         report: &'a FenceReport,
         seconds: f64,
     ) -> Result<Self, Failure> {
-        let machine =
-            Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, MemoryModel::Sc) };
+        let machine = Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, MemoryModel::Sc) };
         let failing = match &report.verdict {
             FenceVerdict::Impossible(Some(witness)) => Some(
                 witness

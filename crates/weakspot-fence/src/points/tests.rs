@@ -49,7 +49,8 @@ thread a {
 #[test]
 fn one_line_stays_one_line() {
     let text = "shared x, y; thread a { x = 1; let r = y; } thread b {} thread c { }";
-    let fenced = "shared x, y; thread a { fence; x = 1; fence; let r = y; fence; } thread b { fence; } thread c { fence; }";
+    let fenced =
+        "shared x, y; thread a { fence; x = 1; fence; let r = y; fence; } thread b { fence; } thread c { fence; }";
     assert_eq!(everywhere(text), fenced);
 }
 
