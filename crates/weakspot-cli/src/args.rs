@@ -259,8 +259,9 @@ pub enum Domain {
 
 /// `weakspot fence`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct FenceArgs {
-    /// The program: a .weak or a .litmus file; - reads standard input
+    /// The program: a .weak file; - reads standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// The memory model
@@ -269,15 +270,42 @@ pub struct FenceArgs {
     /// What the fences are for
     #[arg(long, value_enum, default_value_t = Goal::Spec)]
     pub goal: Goal,
-    /// Write the fenced program here
+    /// How to search for them
+    #[arg(long, value_enum, default_value_t = Strategy::Guided)]
+    pub strategy: Strategy,
+    /// Write the fenced program here, after it was verified again
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Also list the other placements with the same number of fences
+    /// Also list the other placements of the same cost
     #[arg(long)]
     pub alternatives: bool,
+    /// Use fence(store_store) or fence(store_load) where they suffice
+    #[arg(long)]
+    pub fine: bool,
+    /// A fence inside d loops counts as 10 to the power of d instead of 1
+    #[arg(long)]
+    pub weights: bool,
+    /// Fences of the program may go, too: the smallest number in the whole program, existing ones preferred
+    #[arg(long)]
+    pub minimise: bool,
+    /// A deadlock is not an error
+    #[arg(long)]
+    pub allow_deadlock: bool,
+    /// A wait may end without a notification
+    #[arg(long)]
+    pub spurious_wakeups: bool,
     /// How much the search may spend.
     #[command(flatten)]
     pub limits: LimitArgs,
+}
+
+/// How fences are searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Strategy {
+    /// By counterexamples and minimum hitting sets
+    Guided,
+    /// By labelling all states with formulae of what to avoid
+    Avoid,
 }
 
 /// What fences are for.

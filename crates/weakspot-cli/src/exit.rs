@@ -22,6 +22,8 @@ pub enum Exit {
     BadInput = 2,
     /// No answer within the bounds or limits.
     NoAnswer = 3,
+    /// No fence placement can make the program correct.
+    NoPlacement = 4,
 }
 
 /// Why a command ends without a result.

@@ -4,7 +4,7 @@
 //! buffers instead of time-outs, `check` lines to the explicit engine (is it correct under SC?) and to the attack engine
 //! (is it store-buffer safe?). An engine that reaches a limit has no answer: that is counted, and neither right nor
 //! wrong. Each folder pins how many answers there must be, so that a test cannot become empty unnoticed.
-//! `fence` lines are counted only.
+//! `fence` lines are counted only; the tests of `weakspot-fence` ask about them.
 //!
 //! The other tests look at the files alone: do the expectations of a file contradict each other, does the table of
 //! `corpus/README.md` say what the files say, and does formatting leave every program as it is?
@@ -24,7 +24,7 @@ use weakspot_verify::explicit::{self, ExplicitOptions, ExplicitReport};
 use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
 
 /// The folders of the corpus proper.
-const FOLDERS: [&str; 6] = ["litmus-weak", "mutex", "sync", "structures", "papers", "language"];
+const FOLDERS: [&str; 7] = ["litmus-weak", "mutex", "sync", "structures", "papers", "fences", "language"];
 /// Enough for every program here; the largest one that can be decided needs less than a tenth.
 const MAX_STATES: u64 = 400_000;
 /// The longest buffer.
@@ -55,6 +55,11 @@ fn data_structures_give_the_expected_answers() {
 #[test]
 fn papers_give_the_expected_answers() {
     run_folder("corpus/papers", 101);
+}
+
+#[test]
+fn processes_written_out_give_the_expected_answers() {
+    run_folder("corpus/fences", 30);
 }
 
 #[test]

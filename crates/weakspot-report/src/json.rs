@@ -324,10 +324,14 @@ pub struct Check<'a> {
 /// A fence to be inserted.
 #[derive(Debug, Clone, Serialize)]
 pub struct InsertedFence<'a> {
-    /// The statement it follows.
+    /// The statement it follows; at the start of a block, what the block belongs to. `thread` is the name of the thread,
+    /// of the template for all its instances, or of the function.
     pub after: Place<'a>,
     /// `full`, `store_store` or `store_load`.
     pub kind: &'static str,
+    /// Which reordering it stops, in one sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The answer of `fence`.
@@ -336,13 +340,50 @@ pub struct Fence<'a> {
     /// `verdict` is `none-needed`, `fenced`, `impossible` or `inconclusive`.
     #[serde(flatten)]
     pub head: Head<'a>,
-    /// Where fences go.
+    /// `spec` or `robust`.
+    pub goal: &'static str,
+    /// `guided`.
+    pub strategy: &'static str,
+    /// Where fences go; when `inconclusive`, the best placement known to be correct, if there is one.
     pub fences: Vec<InsertedFence<'a>>,
-    /// Is no placement with fewer fences enough?
-    pub minimal: bool,
-    /// Why there is no answer; only when `inconclusive`.
+    /// Fences of the text that go; only with `--minimise`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'a str>,
+    pub removed: Option<Vec<Place<'a>>>,
+    /// Is no placement with lower cost enough?
+    pub minimal: bool,
+    /// The number of fences (with `--minimise`, those that stay included), or their weight with `--weights`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
+    /// No correct placement costs less than this.
+    pub at_least: u64,
+    /// Other placements of the same cost; only with `--alternatives`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alternatives: Option<Vec<Vec<InsertedFence<'a>>>>,
+    /// Are these all of them? Only with `--alternatives`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alternatives_complete: Option<bool>,
+    /// Placements that were tried.
+    pub iterations: u32,
+    /// States stored by all searches.
+    pub states: u64,
+    /// The change as a unified diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Where the fenced program was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What goes wrong under SC; only when `impossible`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure<'a>>,
+    /// The SC execution that goes wrong; only when `impossible`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Vec<Event<'a>>>,
+    /// Which limit was reached; only when `inconclusive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<&'static str>,
+    /// Why there is no answer, in words; only when `inconclusive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// An answer that is only a reason why there is none.

@@ -6,6 +6,7 @@
 //! | [`diagnostic`] | messages about places in the source, with the source shown |
 //! | [`timeline`] | a replayed execution, one column per thread |
 //! | [`violation`] | why a program is not store-buffer safe: accesses, cycle, fence |
+//! | [`diff`] | unified diffs of two texts |
 //! | [`json`] | the objects of `--json` |
 //! | [`herd`] | the log format of the herd7 simulator, for litmus tests |
 //!
@@ -13,6 +14,7 @@
 //! one: the caller decides about colour and width and hands that down as a [`style::Style`].
 
 pub mod diagnostic;
+pub mod diff;
 pub mod herd;
 pub mod json;
 pub mod style;

@@ -121,6 +121,8 @@ pub(super) struct Stmt {
     pub(super) kind: StmtKind,
     /// Where; without the label.
     pub(super) span: Span,
+    /// Where it ends, its `;` included.
+    pub(super) end: u32,
     /// `label: statement`
     pub(super) label: Option<Ident>,
 }

@@ -52,6 +52,7 @@ mod format;
 mod lexer;
 mod lower;
 mod names;
+mod outline;
 mod parser;
 mod problems;
 
@@ -61,6 +62,7 @@ use weakspot_model::ir::Program;
 use weakspot_model::source::{Diagnostic, SourceFile, Span};
 
 pub use self::expect::{CheckVerdict, Expectation, Expected, VerifyVerdict};
+pub use self::outline::{Outline, OutlineBlock, OutlineBody, OutlineStatement};
 
 /// A file that has been understood.
 #[derive(Debug, Clone)]
@@ -86,6 +88,15 @@ pub fn compile(source: &Arc<SourceFile>) -> Result<Compiled, Vec<Diagnostic>> {
     let program = lower::lower(source, &ast, &names, &checked, &mut problems);
     let warnings = problems.finish()?;
     Ok(Compiled { program, expectations, warnings })
+}
+
+/// Where the statements and blocks of a file without mistakes stand, for tools that edit its text.
+pub fn outline(source: &Arc<SourceFile>) -> Result<Outline, Vec<Diagnostic>> {
+    limit_size(source)?;
+    let parser::Outcome { ast, names, mut problems, .. } = parser::parse(&source.text);
+    check::check(&ast, &names, &mut problems);
+    problems.finish()?;
+    Ok(outline::outline(&ast, &names))
 }
 
 /// The canonical form of a file without syntax errors: comments and single blank lines kept, one statement a line.

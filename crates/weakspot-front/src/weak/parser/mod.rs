@@ -214,7 +214,7 @@ impl Parser<'_> {
     }
 
     fn add_statement(&mut self, kind: StmtKind, span: Span, label: Option<Ident>) -> StmtId {
-        self.ast.statements.push(Stmt { kind, span, label });
+        self.ast.statements.push(Stmt { kind, span, end: self.previous_end, label });
         StmtId(self.ast.statements.len() as u32 - 1)
     }
 

@@ -1,0 +1,245 @@
+//! The fewest fences that make a program correct, or store-buffer safe.
+//!
+//! # The search
+//! ```text
+//! clauses = { }
+//! loop:
+//!     placement = a minimum hitting set of the clauses          (hitting)
+//!     ask an engine about the program with these fences         (points, oracle)
+//!     if it is correct: done
+//!     for each execution that must not be:
+//!         clause = the gaps in which a fence would prevent it   (clause)
+//!         shrink the clause; keep it                            (search)
+//! ```
+//! Every correct placement holds a member of every clause, so a minimum hitting set costs no more than any correct
+//! placement; the first one that is correct is a minimum. This is the scheme of implicit hitting sets; the paper on
+//! partial-coherence abstractions (PLDI 2011, Sec. 5) reaches the same minimum by labelling the whole state space with
+//! formulae, of which this search looks at a few executions only.
+//!
+//! **Shrinking** is where the speed comes from. If the program is broken with *all* candidates fenced except those of a
+//! set `M`, the clause of that execution has members of `M` only. Starting from the clause of an execution, members are
+//! fenced one after the other as long as that leaves the program broken. What remains is a clause of which no member can
+//! go; and programs with nearly all gaps fenced have few states.
+//!
+//! # What is proved
+//! A placement is accepted only if an engine proves the program with it, buffers unbounded. `minimal` is true if no
+//! cheaper placement can work: all executions behind the clauses are real. Where no engine can decide about a placement
+//! (a loop that fills buffers without end), the search goes on to others; the result then is `minimal` only if it costs
+//! no more than the clauses demand.
+//!
+//! # Deliberately absent
+//! No control flow of its own ([`points`] explains how the machine tells the path), no engine, no printing, no files.
+
+mod clause;
+mod hitting;
+mod layout;
+mod oracle;
+mod points;
+mod search;
+
+use std::sync::Arc;
+
+use thiserror::Error;
+use weakspot_front::weak;
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::FenceKind;
+use weakspot_model::machine::Action;
+use weakspot_model::replay::{ReplayError, Witness};
+use weakspot_model::source::SourceFile;
+use weakspot_model::task::{Budget, Limit, Progress, Verdict};
+use weakspot_verify::explicit;
+
+pub use clause::{Passed, Reason, Snippet};
+pub use points::PointPlace;
+
+/// What the fences are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// The program meets its specification.
+    Spec,
+    /// Every trace the model allows is an SC trace.
+    Robust,
+}
+
+impl Goal {
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spec => "spec",
+            Self::Robust => "robust",
+        }
+    }
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
+pub struct FenceOptions {
+    /// The model.
+    pub model: MemoryModel,
+    /// What the fences are for.
+    pub goal: Goal,
+    /// List all minimum placements.
+    pub alternatives: bool,
+    /// Weaken fences to `store_store` or `store_load` where that suffices.
+    pub fine: bool,
+    /// A fence inside `d` loops counts as 10 to the power of `d` instead of 1.
+    pub weights: bool,
+    /// The fences of the text may go, too.
+    pub minimise: bool,
+    /// Worker threads of the engines that can use them.
+    pub jobs: usize,
+    /// A deadlock is not an error.
+    pub allow_deadlock: bool,
+    /// A waiting thread may wake without a notification.
+    pub spurious_wakeups: bool,
+}
+
+impl FenceOptions {
+    /// The defaults for a model and a goal.
+    pub fn new(model: MemoryModel, goal: Goal) -> Self {
+        Self {
+            model,
+            goal,
+            alternatives: false,
+            fine: false,
+            weights: false,
+            minimise: false,
+            jobs: 1,
+            allow_deadlock: false,
+            spurious_wakeups: false,
+        }
+    }
+}
+
+/// The answer in one word, with what it rests on.
+#[derive(Debug, Clone)]
+pub enum FenceVerdict {
+    /// No fence has to be inserted.
+    NoneNeeded,
+    /// The fences of [`FenceReport::placement`] are needed and suffice.
+    Fenced,
+    /// No placement helps: this SC execution breaks the specification.
+    Impossible(Option<Witness>),
+    /// A limit was reached first.
+    Inconclusive(Limit),
+}
+
+/// A fence to be inserted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedFence {
+    /// What it follows.
+    pub after: PointPlace,
+    /// Its kind.
+    pub kind: FenceKind,
+    /// What it stops, if an execution showed it.
+    pub reason: Option<Reason>,
+}
+
+/// A program with fences.
+#[derive(Debug, Clone)]
+pub struct Placement {
+    /// What is inserted, in the order of the text.
+    pub fences: Vec<PlacedFence>,
+    /// Fences of the text that go.
+    pub removed: Vec<PointPlace>,
+    /// The whole text with these changes.
+    pub text: String,
+    /// What it costs: the number of fences, or their weight.
+    pub cost: u64,
+}
+
+/// The answer with everything behind it.
+#[derive(Debug, Clone)]
+pub struct FenceReport {
+    /// The answer.
+    pub verdict: FenceVerdict,
+    /// The placement; without an answer, the best one that is known to be correct.
+    pub placement: Option<Placement>,
+    /// Proved: no placement costs less.
+    pub minimal: bool,
+    /// No correct placement costs less than this.
+    pub at_least: u64,
+    /// Other placements that cost the same, all proved correct.
+    pub alternatives: Vec<Placement>,
+    /// There may be more of them.
+    pub more_alternatives: bool,
+    /// Placements that the search went through.
+    pub iterations: u32,
+    /// States stored by all searches.
+    pub states: u64,
+}
+
+/// Mistakes of weakspot, never of the program.
+#[derive(Debug, Error)]
+pub enum FenceError {
+    /// Of the explicit engine.
+    #[error(transparent)]
+    Explicit(#[from] explicit::InternalError),
+    /// Of the attack engine.
+    #[error("the attack does not replay: {0}")]
+    Attack(#[from] ReplayError),
+    /// The text with fences does not compile.
+    #[error("the text with fences does not compile: {0}")]
+    Layout(String),
+    /// An execution of the fenced program is none of the marked one.
+    #[error("an execution does not replay with markers: {action:?} is not enabled")]
+    Replay {
+        /// What cannot be done.
+        action: Action,
+    },
+}
+
+/// Finds the fewest fences. The source must compile as a `.weak` program.
+pub fn infer(
+    source: &Arc<SourceFile>,
+    options: &FenceOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<FenceReport, FenceError> {
+    let program = clause::compile(source)?;
+    let outline = weak::outline(source).map_err(|diagnostics| {
+        FenceError::Layout(diagnostics.first().map_or_else(String::new, |diagnostic| diagnostic.message.clone()))
+    })?;
+    let points = if options.minimise {
+        points::Points::with_existing(source, &outline)
+    } else {
+        points::Points::new(source, &outline)
+    };
+    let oracle = oracle::Oracle { options, budget, progress, states: 0 };
+    search::Inference::new(&points, oracle).run(&program)
+}
+
+/// What comes of asking the engines about one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmation {
+    /// It meets the goal.
+    Correct,
+    /// It does not.
+    Broken,
+    /// A limit was reached first.
+    Undecided(Limit),
+}
+
+/// Does a text, as it is, meet the goal? To be asked about a fenced program before it is written.
+pub fn confirm(
+    source: &Arc<SourceFile>,
+    options: &FenceOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Confirmation, FenceError> {
+    let program = clause::compile(source)?;
+    let mut oracle = oracle::Oracle { options, budget, progress, states: 0 };
+    if options.goal == Goal::Spec {
+        match oracle.sc(&program)? {
+            Verdict::Verified => {}
+            Verdict::Violated(_) => return Ok(Confirmation::Broken),
+            Verdict::Inconclusive(limit) => return Ok(Confirmation::Undecided(limit)),
+        }
+    }
+    Ok(match oracle.ask(&program, oracle::Effort::Full)? {
+        oracle::Answer::Correct => Confirmation::Correct,
+        oracle::Answer::Broken(_) => Confirmation::Broken,
+        oracle::Answer::Undecided(limit) => Confirmation::Undecided(limit),
+    })
+}

@@ -1,0 +1,289 @@
+//! Candidates: the places of a text where a fence may stand, and the text with some of them fenced.
+//!
+//! Between any two neighbouring statements of a block, before its first and after its last there is one *gap*. A fence
+//! after a statement and one before the next are the same gap; one in a thread template or in a function is one
+//! statement of the text, however many threads execute it. What does not make a gap is the inside of a statement:
+//! there is no place for a fence between the loads of one expression, nor between the rounds of an `await`.
+//!
+//! With [`Points::with_existing`] the fences of the text are candidates as well: a placement that leaves one out is the
+//! text without it.
+//!
+//! # Markers
+//! To learn which gaps an execution runs through, [`Points::marked`] writes `assume(choose(1..=1));` into every gap.
+//! The choice touches no memory, waits for nothing and has one way to go on; a thread that rests at it stands in that gap. So the front end and
+//! the reference machine tell the path, and no second notion of control flow is needed.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use weakspot_front::weak::{Outline, OutlineBlock, OutlineBody, OutlineStatement};
+use weakspot_model::ir::FenceKind;
+use weakspot_model::source::{Position, SourceFile};
+
+use crate::hitting::Cost;
+use crate::layout::{self, Frame};
+
+/// Which candidates are fenced, and how.
+pub(crate) type Kinds = BTreeMap<usize, FenceKind>;
+
+/// Loops deeper than this weigh the same.
+const DEEPEST_WEIGHED: u32 = 12;
+
+const MARKER: &str = "assume(choose(1..=1));";
+
+/// Where in a marker the choice begins.
+const CHOICE: usize = "assume(".len();
+
+/// What is chosen there.
+pub(crate) const CHOSEN: i64 = 1;
+
+/// A place as it is reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointPlace {
+    /// The thread (a template's name stands for all its instances) or function.
+    pub body: String,
+    /// The statement before the place; at the start of a block, what the block belongs to.
+    pub position: Position,
+    /// That statement's label.
+    pub label: Option<String>,
+}
+
+/// A place where a fence may stand.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) place: PointPlace,
+    /// Which thread or function.
+    pub(crate) body: usize,
+    /// How many loops stand around it.
+    pub(crate) loop_depth: u32,
+    /// Does it directly follow a store?
+    pub(crate) after_store: bool,
+    /// A fence that stands in the text.
+    pub(crate) existing: Option<FenceKind>,
+    frame: Frame,
+    /// For an existing fence: what goes when it goes.
+    removal: Range<usize>,
+}
+
+/// All candidates of a text, in the order of the text.
+#[derive(Debug)]
+pub(crate) struct Points {
+    source: Arc<SourceFile>,
+    pub(crate) candidates: Vec<Candidate>,
+}
+
+/// A text made from the original, and the way back.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    pub(crate) text: String,
+    /// Where pieces of the original begin: (in the new text, in the original), ascending.
+    pieces: Vec<(usize, usize)>,
+    /// Where the choices of the markers begin, ascending, and whose they are.
+    markers: Vec<(usize, usize)>,
+    /// Where the fences of candidates begin, ascending.
+    fences: Vec<usize>,
+}
+
+impl Rendered {
+    /// The place in the original of a place in a copied piece.
+    pub(crate) fn original(&self, at: usize) -> usize {
+        let piece = self.pieces.partition_point(|&(new, _)| new <= at).saturating_sub(1);
+        self.pieces.get(piece).map_or(0, |&(new, old)| old + at.saturating_sub(new))
+    }
+
+    /// The candidate for whose marker a choice begins here.
+    pub(crate) fn marker(&self, at: usize) -> Option<usize> {
+        let index = self.markers.binary_search_by_key(&at, |&(new, _)| new).ok()?;
+        Some(self.markers[index].1)
+    }
+
+    /// Does the fence of a candidate begin here?
+    pub(crate) fn is_fence(&self, at: usize) -> bool {
+        self.fences.binary_search(&at).is_ok()
+    }
+}
+
+impl Points {
+    /// The gaps of a text; fences that stand in it stay.
+    pub(crate) fn new(source: &Arc<SourceFile>, outline: &Outline) -> Self {
+        Self::collect(source, outline, false)
+    }
+
+    /// The gaps of a text, and the fences that stand in it.
+    pub(crate) fn with_existing(source: &Arc<SourceFile>, outline: &Outline) -> Self {
+        Self::collect(source, outline, true)
+    }
+
+    fn collect(source: &Arc<SourceFile>, outline: &Outline, existing: bool) -> Self {
+        let mut candidates = Vec::new();
+        for (number, body) in outline.bodies.iter().enumerate() {
+            for block in &body.blocks {
+                let gaps = Gaps { source, number, body, block, existing };
+                gaps.collect(&mut candidates);
+            }
+        }
+        candidates.sort_by_key(|candidate| (candidate.frame.at.start, candidate.frame.at.end));
+        Self { source: Arc::clone(source), candidates }
+    }
+
+    /// The original text.
+    pub(crate) fn source(&self) -> &Arc<SourceFile> {
+        &self.source
+    }
+
+    /// What each candidate costs.
+    pub(crate) fn costs(&self, weights: bool) -> Vec<Cost> {
+        let cost = |candidate: &Candidate| Cost {
+            weight: if weights { 10_u64.pow(candidate.loop_depth.min(DEEPEST_WEIGHED)) } else { 1 },
+            count: 1,
+            inserted: u32::from(candidate.existing.is_none()),
+            rank: candidate.loop_depth.saturating_mul(2).saturating_add(u32::from(!candidate.after_store)),
+        };
+        self.candidates.iter().map(cost).collect()
+    }
+
+    /// Full fences at these candidates; fences of the text keep their kind.
+    pub(crate) fn kinds(&self, set: &[usize]) -> Kinds {
+        set.iter().map(|&index| (index, self.candidates[index].existing.unwrap_or(FenceKind::Full))).collect()
+    }
+
+    /// The text with these fences.
+    pub(crate) fn fenced(&self, kinds: &Kinds) -> Rendered {
+        self.render(kinds, false)
+    }
+
+    /// The text with these fences and a marker in every gap.
+    pub(crate) fn marked(&self, kinds: &Kinds) -> Rendered {
+        self.render(kinds, true)
+    }
+
+    fn render(&self, kinds: &Kinds, marked: bool) -> Rendered {
+        let original = &self.source.text;
+        let mut made = Rendered { text: String::new(), pieces: Vec::new(), markers: Vec::new(), fences: Vec::new() };
+        let mut copied = 0;
+        for (index, candidate) in self.candidates.iter().enumerate() {
+            let fence = kinds.get(&index).copied();
+            if !marked && fence == candidate.existing {
+                continue;
+            }
+            let at = if fence.is_none() && !marked { candidate.removal.clone() } else { candidate.frame.at.clone() };
+            made.copy(original, copied..at.start);
+            copied = at.end;
+            if fence.is_none() && !marked {
+                continue;
+            }
+            made.text.push_str(&candidate.frame.before);
+            if marked {
+                made.markers.push((made.text.len() + CHOICE, index));
+                made.text.push_str(MARKER);
+            }
+            if let Some(kind) = fence {
+                made.text.push_str(if marked { " " } else { "" });
+                made.fences.push(made.text.len());
+                made.text.push_str(keyword(kind));
+            }
+            made.text.push_str(&candidate.frame.after);
+        }
+        made.copy(original, copied..original.len());
+        made
+    }
+}
+
+impl Rendered {
+    fn copy(&mut self, original: &str, piece: Range<usize>) {
+        self.pieces.push((self.text.len(), piece.start));
+        self.text.push_str(&original[piece]);
+    }
+}
+
+/// A fence as it is written.
+fn keyword(kind: FenceKind) -> &'static str {
+    match kind {
+        FenceKind::Full => "fence;",
+        FenceKind::StoreStore => "fence(store_store);",
+        FenceKind::StoreLoad => "fence(store_load);",
+    }
+}
+
+/// The gaps of one block.
+struct Gaps<'a> {
+    source: &'a SourceFile,
+    number: usize,
+    body: &'a OutlineBody,
+    block: &'a OutlineBlock,
+    /// Are the fences of the text candidates?
+    existing: bool,
+}
+
+impl Gaps<'_> {
+    fn collect(&self, candidates: &mut Vec<Candidate>) {
+        let is_candidate = |statement: &&OutlineStatement| self.existing && statement.fence.is_some();
+        let fixed: Vec<&OutlineStatement> =
+            self.block.statements.iter().filter(|statement| !is_candidate(statement)).collect();
+        for gap in 0..=fixed.len() {
+            let previous = gap.checked_sub(1).map(|index| fixed[index]);
+            let next = fixed.get(gap).copied();
+            if previous.is_some_and(|previous| previous.leaves) {
+                continue;
+            }
+            let from = previous.map_or(0, |previous| previous.span.end);
+            let to = next.map_or(u32::MAX, |next| next.span.start);
+            let inside = |statement: &&OutlineStatement| statement.span.start >= from && statement.span.end <= to;
+            let here: Vec<&OutlineStatement> =
+                self.block.statements.iter().filter(is_candidate).filter(inside).collect();
+            candidates.extend(here.iter().map(|fence| self.existing_fence(fence, previous)));
+            // beside a fence that stops everything another one is of no use
+            if here.iter().all(|statement| statement.fence == Some(FenceKind::StoreStore)) {
+                candidates.push(self.insertion(previous, next));
+            }
+        }
+    }
+
+    fn insertion(&self, previous: Option<&OutlineStatement>, next: Option<&OutlineStatement>) -> Candidate {
+        let text = &self.source.text;
+        let frame = match (previous, next) {
+            (Some(previous), _) => layout::after_statement(text, previous.span),
+            (None, Some(next)) => layout::before_statement(text, next.span),
+            (None, None) => layout::in_empty_block(text, self.block.end),
+        };
+        let removal = frame.at.clone();
+        self.candidate(previous, None, frame, removal)
+    }
+
+    fn existing_fence(&self, fence: &OutlineStatement, previous: Option<&OutlineStatement>) -> Candidate {
+        let frame = Frame { at: fence.span.range(), before: String::new(), after: String::new() };
+        let removal = layout::removal(&self.source.text, fence.span);
+        Candidate { place: self.place(Some(fence)), ..self.candidate(previous, fence.fence, frame, removal) }
+    }
+
+    fn candidate(
+        &self,
+        previous: Option<&OutlineStatement>,
+        existing: Option<FenceKind>,
+        frame: Frame,
+        removal: Range<usize>,
+    ) -> Candidate {
+        Candidate {
+            place: self.place(previous),
+            body: self.number,
+            loop_depth: self.block.loop_depth,
+            after_store: previous.is_some_and(|previous| previous.stores),
+            existing,
+            frame,
+            removal,
+        }
+    }
+
+    fn place(&self, statement: Option<&OutlineStatement>) -> PointPlace {
+        let span = statement.map_or(self.block.head, |statement| statement.inner);
+        PointPlace {
+            body: self.body.name.clone(),
+            position: self.source.position(span.start as usize),
+            label: statement.and_then(|statement| statement.label.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

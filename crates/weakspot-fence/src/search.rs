@@ -1,0 +1,340 @@
+//! The search itself; see the [crate](crate) for the scheme.
+
+use weakspot_model::ir::{FenceKind, Instr, Program};
+use weakspot_model::machine::Action;
+use weakspot_model::source::SourceFile;
+use weakspot_model::task::{Limit, Verdict};
+
+use crate::clause::{self, Clause, MarkedProgram};
+use crate::hitting::{self, Cost};
+use crate::oracle::{Answer, Effort, Oracle};
+use crate::points::{Kinds, Points};
+use crate::{FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement};
+
+/// Placements about which nothing can be learned are passed over this often, then a larger one is sought directly.
+const MAX_PASSED_OVER: usize = 6;
+
+/// More alternatives than this are not listed.
+const MAX_ALTERNATIVES: usize = 64;
+
+/// The state of one inference.
+pub(crate) struct Inference<'a> {
+    points: &'a Points,
+    oracle: Oracle<'a>,
+    options: &'a FenceOptions,
+    costs: Vec<Cost>,
+    /// Every correct placement holds a member of each.
+    clauses: Vec<Clause>,
+    /// Clauses that pass over placements about which nothing could be learned. They prove nothing.
+    assumed: Vec<Vec<usize>>,
+    /// Placements of full fences known to be correct.
+    correct: Vec<Vec<usize>>,
+    /// Is every placement correct that holds a correct one? Not where threads have assumptions: see [`clause`].
+    is_monotone: bool,
+    iterations: u32,
+}
+
+/// How the search for one minimum came out.
+enum Found {
+    Placement(Vec<usize>),
+    NoPlacement,
+    Stopped(Limit),
+}
+
+impl<'a> Inference<'a> {
+    pub(crate) fn new(points: &'a Points, oracle: Oracle<'a>) -> Self {
+        let options = oracle.options;
+        let costs = points.costs(options.weights);
+        let (clauses, assumed, correct) = (Vec::new(), Vec::new(), Vec::new());
+        Self { points, oracle, options, costs, clauses, assumed, correct, is_monotone: false, iterations: 0 }
+    }
+
+    pub(crate) fn run(mut self, program: &Program) -> Result<FenceReport, FenceError> {
+        let assumes = |instr: &Instr| matches!(instr, Instr::Assume { .. });
+        self.is_monotone = !program.threads.iter().any(|thread| thread.code.iter().any(assumes));
+        if self.options.goal == Goal::Spec {
+            match self.oracle.sc(program)? {
+                Verdict::Verified => {}
+                Verdict::Violated(witness) => return self.report(FenceVerdict::Impossible(Some(witness)), None),
+                Verdict::Inconclusive(limit) => return self.report(FenceVerdict::Inconclusive(limit), None),
+            }
+        }
+        match self.search()? {
+            Found::NoPlacement => self.report(FenceVerdict::Impossible(None), None),
+            Found::Stopped(limit) => {
+                let best = self.best_known();
+                self.report(FenceVerdict::Inconclusive(limit), best.as_deref())
+            }
+            Found::Placement(set) => {
+                let inserts = set.iter().any(|&candidate| self.points.candidates[candidate].existing.is_none());
+                let verdict = if inserts { FenceVerdict::Fenced } else { FenceVerdict::NoneNeeded };
+                self.report(verdict, Some(&set))
+            }
+        }
+    }
+
+    /// The loop.
+    fn search(&mut self) -> Result<Found, FenceError> {
+        loop {
+            let Some(set) = self.cheapest() else {
+                let proved = self.clauses.iter().any(|clause| clause.members.is_empty());
+                return if proved { Ok(Found::NoPlacement) } else { self.settle_for_more() };
+            };
+            self.iterations += 1;
+            match self.ask(&set, Effort::Full)? {
+                Answer::Correct => return Ok(Found::Placement(set)),
+                Answer::Broken(executions) if self.learn(&set, &executions)? => continue,
+                Answer::Undecided(limit) if is_final(limit) => return Ok(Found::Stopped(limit)),
+                Answer::Broken(_) | Answer::Undecided(_) => {}
+            }
+            if self.assumed.len() == MAX_PASSED_OVER {
+                return self.settle_for_more();
+            }
+            self.assumed.push(self.complement(&set));
+        }
+    }
+
+    /// A cheapest placement that no clause rules out.
+    fn cheapest(&self) -> Option<Vec<usize>> {
+        let proved = self.clauses.iter().map(Clause::candidates);
+        let clauses: Vec<Vec<usize>> = proved.chain(self.assumed.iter().cloned()).collect();
+        hitting::minimum(&clauses, &self.costs)
+    }
+
+    /// What every correct placement costs at least.
+    fn lower_bound(&self) -> Option<(u64, u32)> {
+        let clauses: Vec<Vec<usize>> = self.clauses.iter().map(Clause::candidates).collect();
+        hitting::minimum(&clauses, &self.costs).map(|set| hitting::cost_of(&set, &self.costs).essential())
+    }
+
+    fn complement(&self, set: &[usize]) -> Vec<usize> {
+        (0..self.costs.len()).filter(|candidate| !set.contains(candidate)).collect()
+    }
+
+    fn ask(&mut self, set: &[usize], effort: Effort) -> Result<Answer, FenceError> {
+        let covers = |known: &Vec<usize>| if self.is_monotone { is_subset(known, set) } else { known == set };
+        if self.correct.iter().any(covers) {
+            return Ok(Answer::Correct);
+        }
+        let answer = self.ask_kinds(&self.points.kinds(set), effort)?;
+        if matches!(answer, Answer::Correct) {
+            self.correct.push(set.to_vec());
+        }
+        Ok(answer)
+    }
+
+    fn ask_kinds(&mut self, kinds: &Kinds, effort: Effort) -> Result<Answer, FenceError> {
+        if let Some(limit) = self.oracle.budget.exhausted(0) {
+            return Ok(Answer::Undecided(limit));
+        }
+        let text = self.points.fenced(kinds).text;
+        let program = clause::compile(&SourceFile::new(self.points.source().name.clone(), text))?;
+        self.oracle.ask(&program, effort)
+    }
+
+    /// Makes clauses of executions with a placement, and shrinks them. Was anything learned?
+    fn learn(&mut self, set: &[usize], executions: &[Vec<Action>]) -> Result<bool, FenceError> {
+        let kinds = self.points.kinds(set);
+        let marked = MarkedProgram::new(self.points, &kinds)?;
+        let before = self.clauses.len();
+        for actions in executions {
+            let Some(clause) = marked.clause(self.options, actions)? else { continue };
+            let known = |other: &Clause| other.members.keys().all(|member| clause.members.contains_key(member));
+            if !self.clauses.iter().any(known) {
+                let clause = self.shrink(clause)?;
+                self.clauses.push(clause);
+            }
+        }
+        Ok(self.clauses.len() > before)
+    }
+
+    /// Fences more and more members of a clause as long as the program stays broken: whole bodies first, then one by
+    /// one.
+    fn shrink(&mut self, mut clause: Clause) -> Result<Clause, FenceError> {
+        let body = |candidate: &usize| self.points.candidates[*candidate].body;
+        let mut bodies: Vec<usize> = clause.members.keys().map(body).collect();
+        bodies.dedup();
+        bodies.sort_unstable();
+        bodies.dedup();
+        let points = self.points;
+        if bodies.len() > 1 {
+            for number in bodies {
+                clause = self.try_without(clause, |candidate| points.candidates[candidate].body == number)?;
+            }
+        }
+        for member in clause.candidates() {
+            clause = self.try_without(clause, |candidate| candidate == member)?;
+        }
+        Ok(clause)
+    }
+
+    /// Fences all candidates outside a clause and some inside. If the program is still broken, the clause of that
+    /// execution is a smaller one.
+    fn try_without(&mut self, clause: Clause, goes: impl Fn(usize) -> bool) -> Result<Clause, FenceError> {
+        let stays = |candidate: &usize| clause.members.contains_key(candidate) && !goes(*candidate);
+        let count = clause.members.keys().filter(|candidate| stays(candidate)).count();
+        if count == 0 || count == clause.members.len() {
+            return Ok(clause);
+        }
+        let set: Vec<usize> = (0..self.costs.len()).filter(|candidate| !stays(candidate)).collect();
+        let Answer::Broken(executions) = self.ask(&set, Effort::Light)? else { return Ok(clause) };
+        let kinds = self.points.kinds(&set);
+        let marked = MarkedProgram::new(self.points, &kinds)?;
+        let mut smallest = clause;
+        for actions in &executions {
+            if let Some(other) = marked.clause(self.options, actions)?
+                && other.members.len() < smallest.members.len()
+            {
+                smallest = other;
+            }
+        }
+        Ok(smallest)
+    }
+
+    /// Starts from a placement that is surely correct and takes away fences while that can be proved. Nothing says
+    /// that the result is a minimum, unless it costs no more than the clauses demand.
+    fn settle_for_more(&mut self) -> Result<Found, FenceError> {
+        let mut set: Vec<usize> = (0..self.costs.len()).collect();
+        let mut last = Limit::Buffer(0);
+        match self.ask(&set, Effort::Full)? {
+            Answer::Correct => {}
+            Answer::Broken(_) => return Ok(Found::NoPlacement),
+            Answer::Undecided(limit) => return Ok(Found::Stopped(limit)),
+        }
+        let wanted = self.cheapest().unwrap_or_default();
+        let mut order = set.clone();
+        order.sort_by_key(|&candidate| (wanted.contains(&candidate), std::cmp::Reverse(self.costs[candidate])));
+        for candidate in order {
+            let smaller: Vec<usize> = set.iter().copied().filter(|&other| other != candidate).collect();
+            if self.clauses.iter().any(|clause| smaller.iter().all(|other| !clause.members.contains_key(other))) {
+                continue;
+            }
+            match self.ask(&smaller, Effort::Light)? {
+                Answer::Correct => set = smaller,
+                Answer::Broken(_) => {}
+                Answer::Undecided(limit) => last = limit,
+            }
+            if is_final(last) {
+                return Ok(Found::Stopped(last));
+            }
+        }
+        Ok(Found::Placement(set))
+    }
+
+    /// The cheapest placement known to be correct.
+    fn best_known(&self) -> Option<Vec<usize>> {
+        self.correct.iter().min_by_key(|set| hitting::cost_of(set, &self.costs)).cloned()
+    }
+
+    fn report(mut self, verdict: FenceVerdict, set: Option<&[usize]>) -> Result<FenceReport, FenceError> {
+        let at_least = self.lower_bound();
+        let is_found = matches!(verdict, FenceVerdict::Fenced | FenceVerdict::NoneNeeded);
+        let minimal =
+            is_found && set.is_some_and(|set| Some(hitting::cost_of(set, &self.costs).essential()) == at_least);
+        let (mut alternatives, mut more_alternatives) = (Vec::new(), false);
+        let mut placement = None;
+        if let Some(set) = set {
+            let kinds = if is_found && self.options.fine { self.weaken(set)? } else { self.points.kinds(set) };
+            if is_found && self.options.alternatives {
+                (alternatives, more_alternatives) = self.alternatives(set)?;
+            }
+            placement = Some(self.placement(&kinds));
+        }
+        Ok(FenceReport {
+            verdict,
+            placement,
+            minimal,
+            at_least: at_least.map_or(0, |(weight, _)| weight),
+            alternatives,
+            more_alternatives,
+            iterations: self.iterations,
+            states: self.oracle.states,
+        })
+    }
+
+    /// The weakest kind for each inserted fence with which the program is still proved: store-store, then store-load.
+    fn weaken(&mut self, set: &[usize]) -> Result<Kinds, FenceError> {
+        let mut kinds = self.points.kinds(set);
+        for &candidate in set {
+            if self.points.candidates[candidate].existing.is_some() {
+                continue;
+            }
+            for weaker in [FenceKind::StoreStore, FenceKind::StoreLoad] {
+                let mut tried = kinds.clone();
+                tried.insert(candidate, weaker);
+                if matches!(self.ask_kinds(&tried, Effort::Full)?, Answer::Correct) {
+                    kinds = tried;
+                    break;
+                }
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// All other placements of the same cost that are correct, and whether some may be missing.
+    fn alternatives(&mut self, first: &[usize]) -> Result<(Vec<Placement>, bool), FenceError> {
+        let limit = hitting::cost_of(first, &self.costs).essential();
+        let mut found: Vec<Vec<usize>> = vec![first.to_vec()];
+        let (mut undecided, mut wrong): (Vec<Vec<usize>>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+        let is_incomplete = 'again: loop {
+            let clauses: Vec<Vec<usize>> = self.clauses.iter().map(Clause::candidates).collect();
+            let (sets, more) = hitting::all_within(&clauses, &self.costs, limit, MAX_ALTERNATIVES);
+            for set in sets {
+                if [&found, &undecided, &wrong].iter().any(|sets| sets.contains(&set)) {
+                    continue;
+                }
+                match self.ask(&set, Effort::Full)? {
+                    Answer::Correct => found.push(set),
+                    Answer::Broken(executions) => {
+                        if self.learn(&set, &executions)? {
+                            continue 'again;
+                        }
+                        wrong.push(set);
+                    }
+                    Answer::Undecided(limit) if is_final(limit) => break 'again true,
+                    Answer::Undecided(_) => undecided.push(set),
+                }
+            }
+            break more || !undecided.is_empty();
+        };
+        let others = found.iter().skip(1).map(|set| self.placement(&self.points.kinds(set)));
+        Ok((others.collect(), is_incomplete))
+    }
+
+    fn placement(&self, kinds: &Kinds) -> Placement {
+        let candidates = &self.points.candidates;
+        let fences = kinds.iter().filter(|(candidate, _)| candidates[**candidate].existing.is_none());
+        let placed = |(&candidate, &kind): (&usize, &FenceKind)| PlacedFence {
+            after: candidates[candidate].place.clone(),
+            kind,
+            reason: self.reason(candidate, kinds),
+        };
+        let goes = |candidate: &usize| candidates[*candidate].existing.is_some() && !kinds.contains_key(candidate);
+        let set: Vec<usize> = kinds.keys().copied().collect();
+        Placement {
+            fences: fences.map(placed).collect(),
+            removed: (0..candidates.len()).filter(goes).map(|gone| candidates[gone].place.clone()).collect(),
+            text: self.points.fenced(kinds).text,
+            cost: hitting::cost_of(&set, &self.costs).weight,
+        }
+    }
+
+    /// What a fence stops: best in an execution that no other fence of the placement stops.
+    fn reason(&self, candidate: usize, kinds: &Kinds) -> Option<crate::Reason> {
+        let others = |clause: &&Clause| clause.members.keys().filter(|member| kinds.contains_key(member)).count();
+        let hit = self.clauses.iter().filter(|clause| clause.members.contains_key(&candidate)).min_by_key(others)?;
+        hit.members.get(&candidate).cloned().flatten()
+    }
+}
+
+/// No other question would be answered either.
+fn is_final(limit: Limit) -> bool {
+    matches!(limit, Limit::Time | Limit::Memory | Limit::Cancelled)
+}
+
+fn is_subset(smaller: &[usize], larger: &[usize]) -> bool {
+    smaller.iter().all(|candidate| larger.contains(candidate))
+}
+
+#[cfg(test)]
+mod tests;

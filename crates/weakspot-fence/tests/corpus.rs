@@ -1,0 +1,108 @@
+//! Every `//! expect fence` line of the corpus, and every result checked by an engine that took no part.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test reports by panicking, and prints its tally")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weakspot_fence::{FenceOptions, FenceReport, FenceVerdict, Goal, infer};
+use weakspot_front::weak::{self, Expected};
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::source::SourceFile;
+use weakspot_model::task::{Budget, Verdict};
+use weakspot_verify::explicit::{self, ExplicitOptions};
+use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
+
+fn run_folder(folder: &str, required: usize) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "weak"));
+    files.sort();
+    let (mut wrong, mut agreed, mut open) = (Vec::new(), 0, Vec::new());
+    for path in files {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let source = SourceFile::new(name.as_str(), fs::read_to_string(&path).unwrap());
+        for expectation in weak::compile(&source).unwrap().expectations {
+            let Expected::Fence { model, count } = expectation.expected else { continue };
+            let report = infer(&source, &FenceOptions::new(model, Goal::Spec), &Budget::unlimited(), &()).unwrap();
+            let line = format!("{name}: {}: {}", model.name(), described(&report));
+            let found = report.placement.as_ref().map(|placement| placement.cost);
+            match (found, report.minimal) {
+                (Some(found), true) if found == u64::from(count) => agreed += 1,
+                (Some(found), false) if found >= u64::from(count) => open.push(line),
+                (None, false) => open.push(line),
+                _ => wrong.push(format!("{line}, {count} expected")),
+            }
+            if let Err(doubt) = check_independently(&source, model, &report) {
+                wrong.push(format!("{name}: {}: {doubt}", model.name()));
+            }
+        }
+    }
+    println!("{agreed} agree, {} open:\n{}", open.len(), open.join("\n"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(agreed >= required, "only {agreed} expectations were decided");
+}
+
+fn described(report: &FenceReport) -> String {
+    let cost = report.placement.as_ref().map_or_else(|| "-".to_owned(), |placement| placement.cost.to_string());
+    let verdict = match report.verdict {
+        FenceVerdict::NoneNeeded => "none needed",
+        FenceVerdict::Fenced => "fenced",
+        FenceVerdict::Impossible(_) => "impossible",
+        FenceVerdict::Inconclusive(_) => "inconclusive",
+    };
+    format!("{verdict}, cost {cost}, at least {}, minimal {}", report.at_least, report.minimal)
+}
+
+/// The inference used the reduced search; this looks at all interleavings, or proves store-buffer safety.
+fn check_independently(source: &Arc<SourceFile>, model: MemoryModel, report: &FenceReport) -> Result<(), String> {
+    let Some(placement) = &report.placement else { return Ok(()) };
+    let program = weak::compile(&SourceFile::new(source.name.as_str(), placement.text.as_str())).unwrap().program;
+    let options = ExplicitOptions { reduce: false, max_states: Some(300_000), ..ExplicitOptions::new(model) };
+    match explicit::verify(&program, &options, &Budget::unlimited(), &()).verdict {
+        Verdict::Verified => Ok(()),
+        Verdict::Violated(witness) => Err(format!("the fenced program is wrong: {}", witness.problem.message)),
+        Verdict::Inconclusive(limit) => {
+            let options = RobustOptions { model, all: false, spurious_wakeups: false };
+            match robust::check(&program, options, &Budget::unlimited(), &()).unwrap().verdict {
+                RobustVerdict::Robust => Ok(()),
+                other => Err(format!("nobody else can say: {limit:?}, {other:?}")),
+            }
+        }
+    }
+}
+
+#[test]
+fn litmus_tests() {
+    run_folder("litmus-weak", 140);
+}
+
+#[test]
+fn mutual_exclusion() {
+    run_folder("mutex", 100);
+}
+
+#[test]
+fn synchronisation() {
+    run_folder("sync", 50);
+}
+
+#[test]
+fn data_structures() {
+    run_folder("structures", 50);
+}
+
+#[test]
+fn papers() {
+    run_folder("papers", 25);
+}
+
+#[test]
+fn processes_written_out() {
+    run_folder("fences", 12);
+}
+
+#[test]
+fn the_language() {
+    run_folder("language", 100);
+}
