@@ -151,9 +151,10 @@ impl Parser<'_> {
             return Ok(self.bump());
         }
         let symbol = symbol.text();
-        let help = match self.at_end() {
-            true => format!("add `{symbol}` at the end"),
-            false => format!("put `{symbol}` before {}", self.found()),
+        let help = if self.at_end() {
+            format!("add `{symbol}` at the end")
+        } else {
+            format!("put `{symbol}` before {}", self.found())
         };
         let diagnostic = self.unexpected(&format!("`{symbol}` {place}")).help(help);
         Err(self.report(diagnostic))
