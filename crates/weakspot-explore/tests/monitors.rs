@@ -232,9 +232,8 @@ fn relaxed_edges(events: &[Event], corrected: bool) -> Vec<Vec<bool>> {
     for middle in 0..n {
         for from in 0..n {
             if reach[from][middle] {
-                for to in 0..n {
-                    reach[from][to] |= reach[middle][to];
-                }
+                let further = reach[middle].clone();
+                reach[from].iter_mut().zip(further).for_each(|(reached, more)| *reached |= more);
             }
         }
     }
@@ -268,7 +267,7 @@ impl<S: System> Visitor<S> for Theorem {
         for later in 0..events.len() {
             for earlier in 0..=later {
                 let ordered = stamps[earlier].iter().zip(&stamps[later]).all(|(a, b)| a <= b);
-                assert_eq!(ordered, expected[earlier][later], "{:?}\n{earlier} {later}", events);
+                assert_eq!(ordered, expected[earlier][later], "{events:?}\n{earlier} {later}");
                 self.pairs += 1;
             }
         }

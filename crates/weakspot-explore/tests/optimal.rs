@@ -32,6 +32,9 @@ struct Found {
 
 const MOST_STATES: usize = 60_000;
 
+/// A state of the search: the machine, the trace so far, and what each thread chose.
+type Node = (State, TraceBuilder, Vec<Vec<i64>>);
+
 /// Every interleaving of the SC machine.
 fn brute_force(program: &Program) -> Option<Found> {
     let machine = Machine::new(program, MemoryModel::Sc);
@@ -45,7 +48,6 @@ fn brute_force(program: &Program) -> Option<Found> {
             return Some(found);
         }
     }
-    type Node = (State, TraceBuilder, Vec<Vec<i64>>);
     let threads = program.threads.len();
     let first: Node = (start, TraceBuilder::new(threads), vec![Vec::new(); threads]);
     let mut seen: HashSet<Node> = HashSet::new();
