@@ -117,19 +117,13 @@ fn a_bound_that_finds_nothing_says_so() {
 }
 
 #[test]
-fn commands_that_are_not_there_say_so_and_give_no_answer() {
-    for arguments in [
-        &["fence", "sb.weak", "--model", "tso", "--goal", "robust", "--alternatives"][..],
-        &["trace", "sb.weak", "--model", "tso"],
-    ] {
-        let run = workspace().run(arguments);
-        assert_eq!((run.code, run.out.as_str()), (3, ""), "{arguments:?}: {run:?}");
-        assert!(run.err.contains("not there yet") && run.err.contains("verify"), "{arguments:?}: {}", run.err);
-        let run = workspace().run(&[arguments, &["--json"]].concat());
-        assert_eq!(run.code, 3, "{run:?}");
-        let verdict = run.json()["verdict"].as_str().unwrap().to_owned();
-        assert!(verdict == "bounded" || verdict == "inconclusive", "{run:?}");
-    }
+fn a_command_that_is_not_there_says_so_and_gives_no_answer() {
+    let arguments = &["trace", "sb.weak", "--model", "tso"][..];
+    let run = workspace().run(arguments);
+    assert_eq!((run.code, run.out.as_str()), (3, ""), "{run:?}");
+    assert!(run.err.contains("not there yet") && run.err.contains("verify"), "{}", run.err);
+    let run = workspace().run(&[arguments, &["--json"]].concat());
+    assert_eq!((run.code, run.json()["verdict"].as_str()), (3, Some("inconclusive")), "{run:?}");
 }
 
 #[test]
