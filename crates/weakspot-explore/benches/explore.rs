@@ -75,6 +75,16 @@ fn measure(subject: &Subject) -> Result<(), String> {
     Ok(())
 }
 
+/// With a subject and a setting as arguments, runs just that, again and again: for profilers.
 fn main() -> Result<(), String> {
-    SUBJECTS.iter().try_for_each(measure)
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let [name, setting] = arguments.as_slice() else { return SUBJECTS.iter().try_for_each(measure) };
+    let subject = SUBJECTS.iter().find(|subject| subject.name == name).ok_or("no such program")?;
+    let &(_, monitor, jobs) = SETTINGS.iter().find(|(known, ..)| known == setting).ok_or("no such setting")?;
+    let source = SourceFile::new(subject.name, subject.text);
+    let program = compile(&source).map_err(|problems| format!("{problems:?}"))?.program;
+    for _ in 0..ROUNDS {
+        run(&program, monitor, jobs);
+    }
+    Ok(())
 }

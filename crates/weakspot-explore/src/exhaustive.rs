@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use rustc_hash::FxHashMap;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::Program;
@@ -17,7 +18,7 @@ use crate::monitor::sober::Sober;
 use crate::monitor::{Event, Finding, Monitor};
 use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
 use crate::parallel::{self, Worker};
-use crate::system::System;
+use crate::system::{System, Token};
 use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor};
 
 /// Which monitor watches.
@@ -71,7 +72,7 @@ pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, pro
     let mut explorer = explorer_for(&mut system, options);
     let ended = explorer.run(&mut checker);
     let events = explorer.counters().events;
-    let mut outcome = checker.outcome;
+    let mut outcome = checker.finish();
     outcome.events = events;
     outcome.exhaustive = ended.is_continue() && outcome.limit.is_none();
     outcome
@@ -130,6 +131,9 @@ fn watch(monitor: &mut impl Monitor, events: impl Iterator<Item = Event>, found:
 /// How many graphs go by between two looks at the clock.
 const GRAPHS_BETWEEN_LOOKS: u64 = 1024;
 
+/// A thread and its local state.
+type LocalPlace = (u32, Token);
+
 /// Judges every explored graph.
 pub(crate) struct Checker<'a> {
     options: &'a ExploreOptions,
@@ -139,12 +143,14 @@ pub(crate) struct Checker<'a> {
     critical: Option<Critical>,
     lineariser: Lineariser,
     found: Vec<Finding>,
-    /// The pairs found in the present execution.
-    pairs: Vec<(Access, Access)>,
+    /// The number of the violation of a store and an access, each with its thread and local state.
+    pairs: FxHashMap<(LocalPlace, LocalPlace), usize>,
+    /// Each with the executions it was seen in, and the last of them.
+    violations: Vec<(Violation, u64, u64)>,
     graphs: u64,
     /// Where the other workers are, if there are any.
     worker: Option<Worker<'a>>,
-    pub(crate) outcome: Outcome,
+    outcome: Outcome,
 }
 
 impl<'a> Checker<'a> {
@@ -163,7 +169,8 @@ impl<'a> Checker<'a> {
             critical: system.has_critical().then(Critical::default),
             lineariser: Lineariser::default(),
             found: Vec::new(),
-            pairs: Vec::new(),
+            pairs: FxHashMap::default(),
+            violations: Vec::new(),
             graphs: 0,
             worker,
             outcome: Outcome::default(),
@@ -223,25 +230,43 @@ impl<'a> Checker<'a> {
 
     fn note_findings(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
         self.outcome.borderline += 1;
-        self.found.sort_unstable();
-        self.found.dedup();
-        self.pairs.clear();
         for index in 0..self.found.len() {
             let Finding { store, access } = self.found[index];
-            let pair = (access_of(system, graph, store), access_of(system, graph, access));
-            if self.pairs.contains(&pair) {
-                continue;
-            }
-            self.pairs.push(pair);
-            if let Some(known) = self.outcome.violations.get_mut(&pair) {
-                known.executions += 1;
-                continue;
-            }
-            let actions = self.actions_up_to(graph, access);
-            let (store, access) = pair;
-            self.outcome.violations.insert(pair, Violation { store, access, executions: 1, actions });
+            let place = |id: u32| (graph.event(id).thread, graph.event(id).before);
+            let number = match self.pairs.get(&(place(store), place(access))) {
+                Some(&number) => number,
+                None => self.note_pair(graph, system, store, access),
+            };
+            let (_, executions, last) = &mut self.violations[number];
+            *executions += u64::from(*last != self.outcome.borderline);
+            *last = self.outcome.borderline;
         }
         if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// A pair of accesses in local states that were not seen together yet: the number of their violation.
+    #[cold]
+    fn note_pair(&mut self, graph: &Graph, system: &Interpreter<'_>, store: u32, access: u32) -> usize {
+        let place = |id: u32| (graph.event(id).thread, graph.event(id).before);
+        let pair = (access_of(system, graph, store), access_of(system, graph, access));
+        let known = self.violations.iter().position(|(violation, ..)| (violation.store, violation.access) == pair);
+        let number = known.unwrap_or(self.violations.len());
+        if known.is_none() {
+            let actions = self.actions_up_to(graph, access);
+            let (store, access) = pair;
+            self.violations.push((Violation { store, access, executions: 0, actions }, 0, 0));
+        }
+        self.pairs.insert((place(store), place(access)), number);
+        number
+    }
+
+    /// What was found, when the search is over.
+    pub(crate) fn finish(mut self) -> Outcome {
+        for (violation, executions, _) in self.violations.drain(..) {
+            let pair = (violation.store, violation.access);
+            self.outcome.violations.insert(pair, Violation { executions, ..violation });
+        }
+        self.outcome
     }
 
     /// The execution up to and including an event: what has to come before it, and what its thread did before.

@@ -1,8 +1,8 @@
 //! A [`Program`] as a [`System`].
 //!
-//! Every local state a thread reaches is interned once; a step is then a look-up of (state, result) in the state's own
-//! short list of successors, and a [`Token`] is the number of a state. Registers that nobody will read again are set to
-//! 0 before a state is interned ([`crate::spin::Liveness`]), so states that behave alike are one state.
+//! Every local state a thread reaches is interned once; a step is then a look-up of (state, result), and a [`Token`] is
+//! the number of a state. Registers that nobody will read again are set to 0 before a state is interned
+//! ([`crate::spin::Liveness`]), so states that behave alike are one state.
 //!
 //! # Cells
 //! Memory locations come first, then mutexes, then condition variables: see [`Cells`].
@@ -72,27 +72,24 @@ struct Node {
     inside: bool,
     /// The same for all states that differ in `rounds` only.
     behaviour: u32,
-    /// First entry of the list of known successors in [`ThreadTable::edges`].
-    first_edge: u32,
+    /// The successor found first; the others are in [`ThreadTable::successors`].
+    first: Option<(i64, Successor)>,
 }
 
-/// One known successor of a state.
+/// Where a result leads.
 #[derive(Debug, Clone, Copy)]
-struct Edge {
-    result: i64,
+struct Successor {
     target: u32,
-    next: u32,
     jumped_back: bool,
 }
-
-const NO_EDGE: u32 = u32::MAX;
 
 /// The interned states of one thread.
 #[derive(Debug, Default)]
 struct ThreadTable {
     nodes: Vec<Node>,
     states: Vec<Interned>,
-    edges: Vec<Edge>,
+    /// Known successors by state and result.
+    successors: FxHashMap<(u32, i64), Successor>,
     ids: FxHashMap<Interned, u32>,
     /// The first state with these registers, whatever its rounds (only under a bound).
     behaviours: FxHashMap<LocalState, u32>,
@@ -203,9 +200,13 @@ impl<'p> Interpreter<'p> {
         let jumped_back = matches!(advance, Ok(Advance::Paused { jumped_back: true, .. }));
         let target = self.intern(thread, local, advance, rounds);
         let table = &mut self.tables[thread.index()];
-        let next = table.nodes[from as usize].first_edge;
-        table.nodes[from as usize].first_edge = table.edges.len() as u32;
-        table.edges.push(Edge { result, target, next, jumped_back });
+        let successor = Successor { target, jumped_back };
+        let first = &mut table.nodes[from as usize].first;
+        if first.is_none() {
+            *first = Some((result, successor));
+        } else {
+            table.successors.insert((from, result), successor);
+        }
         self.jumped_back[thread.index()] = jumped_back;
         target
     }
@@ -241,7 +242,7 @@ impl<'p> Interpreter<'p> {
             pc: local.pc,
             inside: false,
             behaviour: 0,
-            first_edge: NO_EDGE,
+            first: None,
         };
         match advance {
             Err(fault) => {
@@ -360,15 +361,14 @@ impl System for Interpreter<'_> {
     fn resume(&mut self, thread: ThreadId, result: i64) {
         let from = self.current[thread.index()];
         let table = &self.tables[thread.index()];
-        let mut edge = table.nodes[from as usize].first_edge;
-        while edge != NO_EDGE {
-            let known = &table.edges[edge as usize];
-            if known.result == result {
-                self.current[thread.index()] = known.target;
-                self.jumped_back[thread.index()] = known.jumped_back;
-                return;
-            }
-            edge = known.next;
+        let known = match table.nodes[from as usize].first {
+            Some((first, successor)) if first == result => Some(successor),
+            _ => table.successors.get(&(from, result)).copied(),
+        };
+        if let Some(Successor { target, jumped_back }) = known {
+            self.current[thread.index()] = target;
+            self.jumped_back[thread.index()] = jumped_back;
+            return;
         }
         self.current[thread.index()] = self.discover(thread, from, result);
     }

@@ -148,10 +148,11 @@ fn work(program: &Program, options: &ExploreOptions, budget: &Budget, progress: 
             None => explorer.run(&mut checker),
             Some(subtree) => explorer.run_subtree(subtree, &mut checker),
         };
-        let mut outcome = std::mem::take(&mut checker.outcome);
+        let overtaken = checker.is_overtaken();
+        let mut outcome = checker.finish();
         outcome.events = explorer.counters().events;
         outcome.exhaustive = ended.is_continue();
-        let found = ended.is_break() && outcome.limit.is_none() && !checker.is_overtaken();
+        let found = ended.is_break() && outcome.limit.is_none() && !overtaken;
         shared.finish(key, outcome, found);
     }
 }
