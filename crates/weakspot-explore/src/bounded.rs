@@ -306,15 +306,25 @@ impl Judge<'_> {
             return ControlFlow::Continue(());
         }
         self.outcome.borderline += 1;
-        for index in 0..self.found.len() {
-            let Finding { store, access } = self.found[index];
-            let actions = interleaving.actions()[..=access as usize].to_vec();
-            let (store, access) = (access_of(interleaving, store), access_of(interleaving, access));
-            let violation = Violation { store, access, executions: 1, actions };
-            self.outcome.note_violation((store, access), violation);
+        for violation in violations_of(interleaving, &self.found) {
+            self.outcome.note_violation((violation.store, violation.access), violation);
         }
         if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
+}
+
+/// Findings in an interleaving, as violations: one for each pair of instructions.
+pub(crate) fn violations_of(interleaving: &mut Interleaving<'_, Interpreter<'_>>, found: &[Finding]) -> Vec<Violation> {
+    let mut violations: Vec<Violation> = Vec::new();
+    for &Finding { store, access } in found {
+        let end = access as usize;
+        let (store, access) = (access_of(interleaving, store), access_of(interleaving, access));
+        if !violations.iter().any(|known| (known.store, known.access) == (store, access)) {
+            let actions = interleaving.actions()[..=end].to_vec();
+            violations.push(Violation { store, access, executions: 1, actions });
+        }
+    }
+    violations
 }
 
 fn access_of(interleaving: &mut Interleaving<'_, Interpreter<'_>>, action: u32) -> Access {

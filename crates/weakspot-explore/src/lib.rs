@@ -13,6 +13,7 @@
 //! | [`exhaustive`] | every trace, watched and judged |
 //! | [`interleave`] | one interleaving at a time |
 //! | [`bounded`] | iterative context bounding, random, PCT |
+//! | [`replay`] | exactly one schedule |
 //! | [`schedule`] | schedules as short strings |
 //! | [`outcome`] | what was found, as steps of the reference machine |
 //! | [`trust`] | exhaustive exploration, one execution for each trace |
@@ -30,6 +31,7 @@ pub mod linearise;
 pub mod monitor;
 pub mod outcome;
 mod parallel;
+pub mod replay;
 pub mod schedule;
 pub mod spin;
 pub mod system;

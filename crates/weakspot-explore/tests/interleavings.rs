@@ -207,3 +207,41 @@ fn waiting_threads_do_not_keep_a_bounded_search_busy() {
     let outcome = run(&never, Mode::Preemptions(ALL), &options(None));
     assert!(outcome.executions == 0 && outcome.blocked > 0 && outcome.error.is_none(), "{outcome:?}");
 }
+
+/// The text of a violation's or an error's schedule leads to that violation or error again.
+#[test]
+fn schedules_of_all_findings_replay_through_their_text() {
+    let everything = Shape { threads: 2..=3, statements: 1..=4, ..Shape::terminating() };
+    let straight = Shape { threads: 2..=3, statements: 2..=4, cells: 2..=2, ..Shape::straight_line() };
+    let (mut errors, mut violations) = (0, 0);
+    for seed in 0..600 {
+        let shape = if seed % 2 == 0 { &everything } else { &straight };
+        let sketch = shape.generate(seed);
+        let program = sketch.program();
+        let options = options(Some(MonitorKind::Sober));
+        let outcome = explore(&program, &options, &Budget::unlimited(), &());
+        if let Some(witness) = &outcome.error {
+            let schedule: Schedule = Schedule::of(&witness.actions).to_string().parse().unwrap();
+            let replayed = weakspot_explore::replay::replay(&program, &schedule, None).unwrap();
+            assert_eq!(replayed.error.as_ref(), Some(witness), "{}", sketch.text());
+            errors += 1;
+        }
+        for violation in outcome.violations.values().filter(|_| outcome.failures == 0) {
+            let schedule: Schedule = Schedule::of(&violation.actions).to_string().parse().unwrap();
+            let replayed = weakspot_explore::replay::replay(&program, &schedule, options.monitor).unwrap();
+            let pair = |v: &weakspot_explore::outcome::Violation| (v.store, v.access);
+            assert!(replayed.violations.iter().any(|found| pair(found) == pair(violation)), "{}", sketch.text());
+            violations += 1;
+        }
+    }
+    assert!(errors > 100 && violations > 50, "{errors} {violations}");
+}
+
+#[test]
+fn a_schedule_of_another_program_is_refused() {
+    let stores = program("shared x; thread a { x = 1; } thread b { x = 2; }");
+    for (text, step) in [("0x2", 2), ("2", 1), ("1.0.0", 3), ("0=5", 1)] {
+        let error = weakspot_explore::replay::replay(&stores, &text.parse().unwrap(), None).unwrap_err();
+        assert_eq!(error.step, step, "{text}");
+    }
+}
