@@ -275,7 +275,7 @@ impl<'a> Checker<'a> {
         actions_of(graph, self.lineariser.order())
     }
 
-    fn look_at_the_clock(&mut self) -> ControlFlow<()> {
+    fn look_at_the_clock(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
         self.graphs += 1;
         if !self.graphs.is_multiple_of(GRAPHS_BETWEEN_LOOKS) {
             return ControlFlow::Continue(());
@@ -288,7 +288,7 @@ impl<'a> Checker<'a> {
         } else {
             self.progress.update(self.outcome.executions, self.graphs, 0);
         }
-        self.outcome.limit = self.budget.exhausted(0);
+        self.outcome.limit = self.budget.exhausted(system.bytes() + graph.bytes() as u64);
         if self.outcome.limit.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
@@ -327,7 +327,7 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
             }
         }
         self.watch(graph, system, ending)?;
-        self.look_at_the_clock()
+        self.look_at_the_clock(graph, system)
     }
 
     fn wants_work(&self) -> bool {

@@ -177,6 +177,14 @@ impl<'p> Interpreter<'p> {
         self.tables[thread.index()].nodes[token.0 as usize].pc
     }
 
+    /// Roughly how many bytes the tables of local states take.
+    pub fn bytes(&self) -> u64 {
+        let registers: usize = self.program.threads.iter().map(|thread| thread.registers.len()).max().unwrap_or(0);
+        let state = size_of::<Node>() + 2 * (size_of::<Interned>() + registers * size_of::<i64>());
+        let successors: usize = self.tables.iter().map(|table| table.successors.capacity()).sum();
+        (self.interned() * state + successors * size_of::<((u32, i64), Successor)>()) as u64
+    }
+
     /// How many local states are stored.
     pub fn interned(&self) -> usize {
         self.tables.iter().map(|table| table.nodes.len()).sum()

@@ -35,6 +35,7 @@
 //! A `choose` is an event without a cell. It counts as maximally added if it took its first value.
 
 mod ending;
+mod reads;
 mod restart;
 mod revisit;
 mod rounds;
@@ -46,7 +47,8 @@ use weakspot_model::ids::ThreadId;
 
 use crate::graph::{Event, EventKind, Graph, NONE, Phase, Status};
 use crate::linearise::Lineariser;
-use crate::system::{CellId, Misuse, Pending, System, Update};
+use crate::system::{CellId, Misuse, Pending, System};
+pub use restart::Divergence;
 pub use subtree::Subtree;
 
 /// Value of a mutex nobody holds.
@@ -115,6 +117,26 @@ enum Alternative {
     Revisit { read: u32, after: u32 },
 }
 
+impl Alternative {
+    /// Is a thread that is about to do this where the alternative was left?
+    fn fits(self, pending: Pending) -> bool {
+        match self {
+            Self::Source { .. } => matches!(
+                pending,
+                Pending::Load(_)
+                    | Pending::Rmw { .. }
+                    | Pending::Lock(_)
+                    | Pending::Notify { .. }
+                    | Pending::Wait { .. }
+            ),
+            Self::Place { .. } => matches!(pending, Pending::Store { .. }),
+            Self::Choice { .. } => matches!(pending, Pending::Choose { .. }),
+            Self::Waiter { .. } => matches!(pending, Pending::Notify { .. }),
+            Self::Revisit { .. } => true,
+        }
+    }
+}
+
 /// A graph with its open alternatives.
 #[derive(Debug)]
 struct Frame {
@@ -149,6 +171,8 @@ pub struct Explorer<'s, S: System> {
     counters: Counters,
     /// Events that one execution may have.
     longest: u32,
+    /// The system did not do the same again.
+    diverged: Option<Divergence>,
 }
 
 /// Events that one execution may have unless the caller says otherwise.
@@ -177,6 +201,7 @@ impl<'s, S: System> Explorer<'s, S> {
             stale: false,
             counters: Counters::default(),
             longest: LONGEST,
+            diverged: None,
         }
     }
 
@@ -192,6 +217,11 @@ impl<'s, S: System> Explorer<'s, S> {
     pub fn watched(mut self) -> Self {
         self.frames[0].graph.watch();
         self
+    }
+
+    /// Why the search was given up, if the system is not deterministic (it can only be found out without tokens).
+    pub fn divergence(&self) -> Option<Divergence> {
+        self.diverged
     }
 
     /// The counters so far.
@@ -226,6 +256,9 @@ impl<'s, S: System> Explorer<'s, S> {
                 }
             }
             self.extend(visitor)?;
+            if self.diverged.is_some() {
+                return ControlFlow::Break(());
+            }
             if visitor.wants_work()
                 && let Some(subtree) = self.give_away()
             {
@@ -251,6 +284,9 @@ impl<'s, S: System> Explorer<'s, S> {
     /// Adds events until nothing can be added, then tells the visitor.
     fn extend(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
         while let Some((thread, pending)) = self.next_thread() {
+            if self.diverged.is_some() {
+                return ControlFlow::Break(());
+            }
             if pending == Pending::Failed {
                 self.graph_mut().thread_mut(thread).status = Status::Done;
                 let frame = &self.frames[self.depth];
@@ -264,6 +300,9 @@ impl<'s, S: System> Explorer<'s, S> {
             if self.graph().len() > self.longest {
                 return visitor.ended(&self.frames[self.depth].graph, self.system, Ending::TooLong);
             }
+        }
+        if self.diverged.is_some() {
+            return ControlFlow::Break(());
         }
         let ending = self.ending();
         let frame = &self.frames[self.depth];
@@ -298,26 +337,32 @@ impl<'s, S: System> Explorer<'s, S> {
         self.graph_mut().truncate(len);
         self.stale = true;
         self.counters.events += 1;
+        let thread = match what {
+            Alternative::Revisit { read, after } => return self.revisit(read, after),
+            Alternative::Source { thread, .. }
+            | Alternative::Place { thread, .. }
+            | Alternative::Choice { thread, .. }
+            | Alternative::Waiter { thread, .. } => thread as usize,
+        };
+        let pending = self.pending_again(thread as u32);
+        if !what.fits(pending) {
+            self.note_divergence(thread, pending);
+        }
+        if self.diverged.is_some() {
+            return true;
+        }
         match what {
-            Alternative::Revisit { read, after } => self.revisit(read, after),
-            Alternative::Source { thread, source } => {
-                let pending = self.pending_again(thread);
-                self.take_source(thread as usize, pending, source)
-            }
-            Alternative::Place { thread, after } => {
-                let pending = self.pending_again(thread);
-                self.place_store(thread as usize, pending, after);
+            Alternative::Source { source, .. } => self.take_source(thread, pending, source),
+            Alternative::Place { after, .. } => {
+                self.place_store(thread, pending, after);
                 true
             }
-            Alternative::Choice { thread, value } => {
-                self.pending_again(thread);
-                self.choose(thread as usize, value, false);
+            Alternative::Choice { value, .. } => {
+                self.choose(thread, value, false);
                 true
             }
-            Alternative::Waiter { thread, read, waiter } => {
-                let pending = self.pending_again(thread);
-                self.notify(thread as usize, pending, read, Some(waiter))
-            }
+            Alternative::Waiter { read, waiter, .. } => self.notify(thread, pending, read, Some(waiter)),
+            Alternative::Revisit { .. } => unreachable!("invariant: returned above"),
         }
     }
 
@@ -423,143 +468,6 @@ impl<'s, S: System> Explorer<'s, S> {
             let event = self.graph().event(last);
             event.kind == EventKind::LockWrite && event.thread as usize == thread
         }
-    }
-
-    /// Adds a read that takes the last write, and leaves the other sources for later.
-    fn read(&mut self, thread: usize, pending: Pending, cell: CellId) -> bool {
-        let graph = self.graph();
-        let len = graph.len();
-        let last = graph.last_write(cell);
-        let kind = self.read_kind(thread, pending);
-        let mut source = last;
-        while source != NONE && !self.graph().happens_before_next_of(source, thread) {
-            source = self.graph().event(source).co_prev;
-            if self.satisfies(thread, kind, cell, source) {
-                self.push_item(len, Alternative::Source { thread: thread as u32, source });
-            }
-        }
-        self.take_source(thread, pending, last)
-    }
-
-    fn read_kind(&self, thread: usize, pending: Pending) -> EventKind {
-        match (pending, self.graph().thread(thread).phase) {
-            (Pending::Load(_), _) => EventKind::Load,
-            (Pending::Rmw { drains_all, .. }, _) => EventKind::RmwRead { drains_all },
-            (Pending::Notify { .. }, _) => EventKind::NotifyRead,
-            (Pending::Wait { .. }, Phase::Running) => EventKind::WaitRead,
-            (Pending::Wait { .. }, Phase::Asleep) => EventKind::WakeRead,
-            _ => EventKind::LockRead,
-        }
-    }
-
-    /// Can the thread go on from reading this source?
-    #[inline]
-    fn satisfies(&self, thread: usize, kind: EventKind, cell: CellId, source: u32) -> bool {
-        match kind {
-            EventKind::LockRead => self.graph().value_of(cell, source) == FREE,
-            EventKind::WakeRead => source != NONE && self.woken_by(source) & bit(thread) != 0,
-            _ => true,
-        }
-    }
-
-    /// The waiters that a write of a condition variable has woken.
-    fn woken_by(&self, write: u32) -> i64 {
-        let event = self.graph().event(write);
-        if event.kind != EventKind::NotifyWrite {
-            return 0;
-        }
-        self.graph().event(event.po_prev).value & !event.value
-    }
-
-    fn take_source(&mut self, thread: usize, pending: Pending, source: u32) -> bool {
-        let kind = self.read_kind(thread, pending);
-        let cell = match (kind, pending) {
-            (_, Pending::Load(cell) | Pending::Rmw { cell, .. } | Pending::Lock(cell)) => cell,
-            (_, Pending::Notify { condvar, .. }) => condvar,
-            (EventKind::LockRead, Pending::Wait { mutex, .. }) => mutex,
-            (_, Pending::Wait { condvar, .. }) => condvar,
-            _ => unreachable!("invariant: only reads have sources"),
-        };
-        let read = self.graph_mut().add_read(thread, kind, cell, source);
-        self.after_read(thread, pending, read)
-    }
-
-    /// Goes on from a read that has its source; false if the graph is then inconsistent.
-    fn after_read(&mut self, thread: usize, pending: Pending, read: u32) -> bool {
-        let Event { kind, cell, source, value, .. } = *self.graph().event(read);
-        if !self.satisfies(thread, kind, cell, source) {
-            self.graph_mut().event_mut(read).stuck = true;
-            self.graph_mut().thread_mut(thread).status = Status::Stuck;
-            return true;
-        }
-        match kind {
-            EventKind::Load => {
-                self.resume(thread, value);
-                true
-            }
-            EventKind::RmwRead { drains_all } => self.update(thread, read, value, drains_all),
-            EventKind::LockRead => {
-                let consistent = self.write_part(thread, EventKind::LockWrite, read, HELD);
-                self.graph_mut().thread_mut(thread).phase = Phase::Running;
-                self.resume(thread, 0);
-                consistent
-            }
-            EventKind::WaitRead => {
-                let consistent = self.write_part(thread, EventKind::WaitWrite, read, value | bit(thread));
-                self.graph_mut().thread_mut(thread).phase = Phase::Entered;
-                consistent
-            }
-            EventKind::WakeRead => {
-                self.graph_mut().thread_mut(thread).phase = Phase::Woken;
-                true
-            }
-            EventKind::NotifyRead => self.notify(thread, pending, read, None),
-            _ => unreachable!("invariant: only reads have sources"),
-        }
-    }
-
-    fn update(&mut self, thread: usize, read: u32, value: i64, drains_all: bool) -> bool {
-        match self.system.update(ThreadId::new(thread), value) {
-            Update::Fails => {
-                self.system.fail(ThreadId::new(thread), Misuse::Update(value));
-                self.settle(thread);
-                true
-            }
-            Update::Acts { result, written: None } => {
-                self.resume(thread, result);
-                true
-            }
-            Update::Acts { result, written: Some(written) } => {
-                let consistent = self.write_part(thread, EventKind::RmwWrite { drains_all }, read, written);
-                self.resume(thread, result);
-                consistent
-            }
-        }
-    }
-
-    /// The write of a notification. Without a choice: wakes the first waiter, and leaves the others for later.
-    fn notify(&mut self, thread: usize, pending: Pending, read: u32, choice: Option<u32>) -> bool {
-        let waiters = self.graph().event(read).value;
-        let all = matches!(pending, Pending::Notify { all: true, .. });
-        let written = match choice {
-            _ if all => 0,
-            Some(waiter) => waiters & !bit(waiter as usize),
-            None => {
-                for waiter in (0..self.graph().width()).rev().filter(|&waiter| waiters & bit(waiter) != 0) {
-                    if waiters & (bit(waiter) - 1) != 0 {
-                        let what = Alternative::Waiter { thread: thread as u32, read, waiter: waiter as u32 };
-                        self.push_item(self.graph().len(), what);
-                    }
-                }
-                waiters & waiters.wrapping_sub(1)
-            }
-        };
-        let consistent = self.write_part(thread, EventKind::NotifyWrite, read, written);
-        let write = self.graph().len() - 1;
-        let event = self.graph_mut().event_mut(write);
-        (event.first_choice, event.notifies_all) = (choice.is_none(), all);
-        self.resume(thread, 0);
-        consistent
     }
 
     /// The write of an atomic, right after the source of its read; false if another atomic has taken that source.

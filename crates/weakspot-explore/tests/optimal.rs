@@ -8,10 +8,11 @@ use weakspot_explore::graph::{Graph, NONE};
 use weakspot_explore::interpreter::Interpreter;
 use weakspot_explore::linearise::Lineariser;
 use weakspot_explore::outcome::actions_of;
+use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
 use weakspot_explore::trust::{Ending, Explorer, Visitor};
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ids::ThreadId;
-use weakspot_model::ir::Program;
+use weakspot_model::ids::{Site, ThreadId};
+use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, Rest, State};
 use weakspot_model::problem::ProblemKind;
 use weakspot_model::replay::{Ending as ReplayEnding, replay};
@@ -290,4 +291,89 @@ fn condition_variables() {
     let shape = Shape { condvars: true, locks: true, threads: 2..=3, statements: 1..=3, cells: 1..=1, ..base() };
     let tally = check(&shape, 8_000..8_800);
     assert!(tally.programs > 500 && tally.deadlocks > 100, "{tally:?}");
+}
+
+/// A system that is not what it was after some restarts.
+struct Flaky<'p> {
+    inner: Interpreter<'p>,
+    restarts: usize,
+    good_for: usize,
+}
+
+impl System for Flaky<'_> {
+    fn restart(&mut self) {
+        self.restarts += 1;
+        self.inner.restart();
+    }
+    fn threads(&self) -> usize {
+        self.inner.threads()
+    }
+    fn cells(&self) -> usize {
+        self.inner.cells()
+    }
+    fn initial(&self, cell: CellId) -> i64 {
+        self.inner.initial(cell)
+    }
+    fn pending(&self, thread: ThreadId) -> Pending {
+        match self.inner.pending(thread) {
+            Pending::Store { cell, value } if self.restarts > self.good_for => {
+                Pending::Store { cell, value: value + 1 }
+            }
+            Pending::Load(_) if self.restarts > self.good_for + 1 => Pending::Fence(FenceKind::Full),
+            pending => pending,
+        }
+    }
+    fn update(&self, thread: ThreadId, current: i64) -> Update {
+        self.inner.update(thread, current)
+    }
+    fn resume(&mut self, thread: ThreadId, result: i64) {
+        self.inner.resume(thread, result);
+    }
+    fn fail(&mut self, thread: ThreadId, misuse: Misuse) {
+        self.inner.fail(thread, misuse);
+    }
+    fn save(&self, _: ThreadId) -> Option<Token> {
+        None
+    }
+    fn restore(&mut self, _: ThreadId, _: Token) {}
+    fn is_inside(&self, thread: ThreadId) -> bool {
+        self.inner.is_inside(thread)
+    }
+    fn has_critical(&self) -> bool {
+        false
+    }
+    fn site(&self, thread: ThreadId) -> Site {
+        self.inner.site(thread)
+    }
+    fn judge(&self, memory: &dyn Fn(CellId) -> i64) -> Judgement {
+        self.inner.judge(memory)
+    }
+}
+
+struct Nothing;
+
+impl<S: System> Visitor<S> for Nothing {
+    fn failed(&mut self, _: &Graph, _: &mut S, _: ThreadId) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+    fn ended(&mut self, _: &Graph, _: &mut S, _: Ending) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn a_system_that_does_not_repeat_itself_is_found_out() {
+    let shape = Shape { threads: 2..=2, statements: 3..=5, cells: 1..=1, atomics: false, ..base() };
+    let mut diverged = 0;
+    for seed in 0..60 {
+        let program = shape.generate(seed).program();
+        for good_for in 1..6 {
+            let mut system = Flaky { inner: Interpreter::new(&program, None), restarts: 0, good_for };
+            let mut explorer = Explorer::new(&mut system);
+            let ended = explorer.run(&mut Nothing);
+            assert_eq!(ended.is_break(), explorer.divergence().is_some());
+            diverged += usize::from(ended.is_break());
+        }
+    }
+    assert!(diverged > 100, "{diverged}");
 }

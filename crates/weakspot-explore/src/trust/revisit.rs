@@ -1,5 +1,6 @@
 //! Backward revisits: an earlier read takes a write that was added later.
 
+use super::restart::fits;
 use super::{Alternative, Explorer, Frame};
 use crate::graph::{Event, Graph, NONE};
 use crate::system::{CellId, System};
@@ -99,8 +100,15 @@ impl<S: System> Explorer<'_, S> {
         }
         graph.compute_clocks(self.lineariser.order());
         self.depth += 1;
-        let Event { thread, .. } = *self.graph().event(read);
+        let event = *self.graph().event(read);
+        let Event { thread, .. } = event;
         let pending = self.pending_again_at(thread, read);
+        if !fits(&event, pending) {
+            self.note_divergence(thread as usize, pending);
+        }
+        if self.diverged.is_some() {
+            return true;
+        }
         self.after_read(thread as usize, pending, read)
     }
 }

@@ -1,0 +1,146 @@
+//! Reads: which writes they can take, and how their threads go on from there.
+
+use weakspot_model::ids::ThreadId;
+
+use super::{Alternative, Explorer, FREE, HELD, bit};
+use crate::graph::{Event, EventKind, NONE, Phase, Status};
+use crate::system::{CellId, Misuse, Pending, System, Update};
+
+impl<S: System> Explorer<'_, S> {
+    /// Adds a read that takes the last write, and leaves the other sources for later.
+    pub(super) fn read(&mut self, thread: usize, pending: Pending, cell: CellId) -> bool {
+        let graph = self.graph();
+        let len = graph.len();
+        let last = graph.last_write(cell);
+        let kind = self.read_kind(thread, pending);
+        let mut source = last;
+        while source != NONE && !self.graph().happens_before_next_of(source, thread) {
+            source = self.graph().event(source).co_prev;
+            if self.satisfies(thread, kind, cell, source) {
+                self.push_item(len, Alternative::Source { thread: thread as u32, source });
+            }
+        }
+        self.take_source(thread, pending, last)
+    }
+
+    pub(super) fn read_kind(&self, thread: usize, pending: Pending) -> EventKind {
+        match (pending, self.graph().thread(thread).phase) {
+            (Pending::Load(_), _) => EventKind::Load,
+            (Pending::Rmw { drains_all, .. }, _) => EventKind::RmwRead { drains_all },
+            (Pending::Notify { .. }, _) => EventKind::NotifyRead,
+            (Pending::Wait { .. }, Phase::Running) => EventKind::WaitRead,
+            (Pending::Wait { .. }, Phase::Asleep) => EventKind::WakeRead,
+            _ => EventKind::LockRead,
+        }
+    }
+
+    /// Can the thread go on from reading this source?
+    #[inline]
+    pub(super) fn satisfies(&self, thread: usize, kind: EventKind, cell: CellId, source: u32) -> bool {
+        match kind {
+            EventKind::LockRead => self.graph().value_of(cell, source) == FREE,
+            EventKind::WakeRead => source != NONE && self.woken_by(source) & bit(thread) != 0,
+            _ => true,
+        }
+    }
+
+    /// The waiters that a write of a condition variable has woken.
+    pub(super) fn woken_by(&self, write: u32) -> i64 {
+        let event = self.graph().event(write);
+        if event.kind != EventKind::NotifyWrite {
+            return 0;
+        }
+        self.graph().event(event.po_prev).value & !event.value
+    }
+
+    pub(super) fn take_source(&mut self, thread: usize, pending: Pending, source: u32) -> bool {
+        let kind = self.read_kind(thread, pending);
+        let cell = match (kind, pending) {
+            (_, Pending::Load(cell) | Pending::Rmw { cell, .. } | Pending::Lock(cell)) => cell,
+            (_, Pending::Notify { condvar, .. }) => condvar,
+            (EventKind::LockRead, Pending::Wait { mutex, .. }) => mutex,
+            (_, Pending::Wait { condvar, .. }) => condvar,
+            _ => unreachable!("invariant: only reads have sources"),
+        };
+        let read = self.graph_mut().add_read(thread, kind, cell, source);
+        self.after_read(thread, pending, read)
+    }
+
+    /// Goes on from a read that has its source; false if the graph is then inconsistent.
+    pub(super) fn after_read(&mut self, thread: usize, pending: Pending, read: u32) -> bool {
+        let Event { kind, cell, source, value, .. } = *self.graph().event(read);
+        if !self.satisfies(thread, kind, cell, source) {
+            self.graph_mut().event_mut(read).stuck = true;
+            self.graph_mut().thread_mut(thread).status = Status::Stuck;
+            return true;
+        }
+        match kind {
+            EventKind::Load => {
+                self.resume(thread, value);
+                true
+            }
+            EventKind::RmwRead { drains_all } => self.update(thread, read, value, drains_all),
+            EventKind::LockRead => {
+                let consistent = self.write_part(thread, EventKind::LockWrite, read, HELD);
+                self.graph_mut().thread_mut(thread).phase = Phase::Running;
+                self.resume(thread, 0);
+                consistent
+            }
+            EventKind::WaitRead => {
+                let consistent = self.write_part(thread, EventKind::WaitWrite, read, value | bit(thread));
+                self.graph_mut().thread_mut(thread).phase = Phase::Entered;
+                consistent
+            }
+            EventKind::WakeRead => {
+                self.graph_mut().thread_mut(thread).phase = Phase::Woken;
+                true
+            }
+            EventKind::NotifyRead => self.notify(thread, pending, read, None),
+            _ => unreachable!("invariant: only reads have sources"),
+        }
+    }
+
+    pub(super) fn update(&mut self, thread: usize, read: u32, value: i64, drains_all: bool) -> bool {
+        match self.system.update(ThreadId::new(thread), value) {
+            Update::Fails => {
+                self.system.fail(ThreadId::new(thread), Misuse::Update(value));
+                self.settle(thread);
+                true
+            }
+            Update::Acts { result, written: None } => {
+                self.resume(thread, result);
+                true
+            }
+            Update::Acts { result, written: Some(written) } => {
+                let consistent = self.write_part(thread, EventKind::RmwWrite { drains_all }, read, written);
+                self.resume(thread, result);
+                consistent
+            }
+        }
+    }
+
+    /// The write of a notification. Without a choice: wakes the first waiter, and leaves the others for later.
+    pub(super) fn notify(&mut self, thread: usize, pending: Pending, read: u32, choice: Option<u32>) -> bool {
+        let waiters = self.graph().event(read).value;
+        let all = matches!(pending, Pending::Notify { all: true, .. });
+        let written = match choice {
+            _ if all => 0,
+            Some(waiter) => waiters & !bit(waiter as usize),
+            None => {
+                for waiter in (0..self.graph().width()).rev().filter(|&waiter| waiters & bit(waiter) != 0) {
+                    if waiters & (bit(waiter) - 1) != 0 {
+                        let what = Alternative::Waiter { thread: thread as u32, read, waiter: waiter as u32 };
+                        self.push_item(self.graph().len(), what);
+                    }
+                }
+                waiters & waiters.wrapping_sub(1)
+            }
+        };
+        let consistent = self.write_part(thread, EventKind::NotifyWrite, read, written);
+        let write = self.graph().len() - 1;
+        let event = self.graph_mut().event_mut(write);
+        (event.first_choice, event.notifies_all) = (choice.is_none(), all);
+        self.resume(thread, 0);
+        consistent
+    }
+}
