@@ -20,7 +20,7 @@
 //! fence at first; when `E` is over its buffer can drain, the fence takes place, and what `E` ended with is there again: a
 //! failed check of the thread depends on its registers alone, two threads in critical blocks are both still there, a
 //! deadlock and the final block come when all buffers are empty anyway. For store-buffer safety a trace is not changed
-//! by events that come later.
+//! by events that come later; with assumptions, `E` must also have a way to go on that does not depend on fences.
 //!
 //! The one exception is an execution without any step, which fails before the first event. There all threads run at
 //! once, and if another one meets a false `assume` meanwhile, a fence before the failing check leaves no execution at
@@ -36,14 +36,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use weakspot_front::weak;
+use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::{Loc, ThreadId};
 use weakspot_model::ir::{Instr, Program};
 use weakspot_model::local::{self, Advance, Pause};
-use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
+use weakspot_model::machine::{Action, Effect, Machine, Outcome, Rest, State};
+use weakspot_model::problem::ProblemKind;
 use weakspot_model::source::SourceFile;
 
 use crate::points::{CHOSEN, Kinds, Points, Rendered};
 use crate::{FenceError, FenceOptions, Goal};
+
+/// After this many states the search for a way to go on ends without one.
+const LONG_ENOUGH: usize = 100_000;
 
 /// A statement or expression of the original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,14 +120,16 @@ pub(crate) struct MarkedProgram<'a> {
     kinds: &'a Kinds,
     rendered: Rendered,
     program: Program,
+    /// Does some thread have an `assume` of its own?
+    has_assumptions: bool,
 }
 
 impl<'a> MarkedProgram<'a> {
-    pub(crate) fn new(points: &'a Points, kinds: &'a Kinds) -> Result<Self, FenceError> {
+    pub(crate) fn new(points: &'a Points, kinds: &'a Kinds, has_assumptions: bool) -> Result<Self, FenceError> {
         let rendered = points.marked(kinds);
         let source = SourceFile::new(points.source().name.clone(), rendered.text.clone());
         let program = compile(&source)?;
-        Ok(Self { points, kinds, rendered, program })
+        Ok(Self { points, kinds, rendered, program, has_assumptions })
     }
 
     /// The clause of an execution of the program with the same fences and without markers, if it makes one.
@@ -131,13 +138,10 @@ impl<'a> MarkedProgram<'a> {
         let machine = Machine { spurious_wakeups, ..Machine::new(&self.program, options.model) };
         let mut walk = Walk::start(self, machine);
         for &action in actions {
-            if walk.is_over {
-                break;
-            }
             walk.follow(action)?;
         }
-        // for store-buffer safety a thread with a false assumption merely stops
-        if options.goal == Goal::Spec && walk.depends_on_fences() {
+        let is_cut_short = || options.goal == Goal::Robust && !walk.goes_on_under_sc();
+        if self.has_assumptions && (walk.depends_on_fences(&walk.state) || is_cut_short()) {
             return Ok(None);
         }
         let mut best: BTreeMap<usize, (u32, Reason)> = BTreeMap::new();
@@ -228,7 +232,8 @@ struct Walk<'a> {
     marked: &'a MarkedProgram<'a>,
     machine: Machine<'a>,
     state: State,
-    is_over: bool,
+    /// Threads that failed, or met a false `assume`. The attack engine lets the others go on.
+    stopped: Vec<bool>,
     /// For each thread: the gaps it has run through since its last step.
     crossed: Vec<Vec<usize>>,
     /// For each thread and location: the events that issued the pending stores, oldest first.
@@ -244,7 +249,7 @@ impl<'a> Walk<'a> {
             marked,
             machine,
             state,
-            is_over: false,
+            stopped: vec![false; marked.program.threads.len()],
             crossed: vec![Vec::new(); marked.program.threads.len()],
             pending: HashMap::new(),
             events: Vec::new(),
@@ -253,7 +258,6 @@ impl<'a> Walk<'a> {
         // each thread as far as it gets, whatever becomes of the others
         for thread in marked.program.thread_ids() {
             walk.run_through_gaps(thread);
-            walk.is_over = false;
         }
         walk
     }
@@ -273,8 +277,8 @@ impl<'a> Walk<'a> {
         let site = commits.map_or(site, |store| self.events[store].site);
         let reads = matches!(effect, Some(Effect::Load { forwarded: false, .. } | Effect::Rmw { .. }));
         self.events.push(Event { thread, site, reads, touches: effect.and_then(location), commits });
-        self.is_over = outcome != Outcome::Continues;
-        if !is_commit && !self.is_over {
+        if !is_commit {
+            self.stopped[thread.index()] = stops(&outcome);
             self.run_through_gaps(thread);
         }
         Ok(())
@@ -304,11 +308,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Does the execution end with a thread that rests at a fence of a candidate and has a false `assume` behind it?
-    fn depends_on_fences(&self) -> bool {
+    /// Does a thread rest at a fence of a candidate and have a false `assume` behind it?
+    fn depends_on_fences(&self, state: &State) -> bool {
         self.marked.program.thread_ids().any(|thread| {
             let code = &self.marked.program.threads[thread.index()];
-            let mut local = self.state.threads[thread.index()].local.clone();
+            let mut local = state.threads[thread.index()].local.clone();
             let mut met = HashSet::new();
             while met.insert(local.clone()) {
                 let at = self.marked.program.site(thread, local.pc).span.start as usize;
@@ -327,10 +331,52 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// Is there a way to go on to an end, or for ever, that asks nothing of store buffers? Then there is
+    /// one whatever fences there are, and the execution is not only the beginning of ones that are none. (The engine
+    /// looks for any way; one that needs a buffer may be lost with more fences.)
+    fn goes_on_under_sc(&self) -> bool {
+        if self.stopped.contains(&true) {
+            return true;
+        }
+        if self.state.threads.iter().any(|thread| !thread.buffer.is_empty()) {
+            return false;
+        }
+        let machine = Machine { model: MemoryModel::Sc, ..self.machine };
+        let enabled = machine.enabled(&self.state);
+        if enabled.is_empty() {
+            return machine.rest(&self.state) != Rest::Pruned;
+        }
+        let mut met = HashSet::from([self.state.clone()]);
+        let mut path = vec![(self.state.clone(), enabled)];
+        while let Some((state, actions)) = path.last_mut() {
+            let Some(action) = actions.pop() else {
+                path.pop();
+                continue;
+            };
+            let mut next = state.clone();
+            let outcome = machine.apply(&mut next, action).1;
+            let enabled = machine.enabled(&next);
+            let ends = match outcome {
+                Outcome::Pruned => continue,
+                Outcome::Failed(_) => true,
+                Outcome::Continues if enabled.is_empty() => machine.rest(&next) != Rest::Pruned,
+                Outcome::Continues => path.iter().any(|(before, _)| *before == next),
+            };
+            if ends && !self.depends_on_fences(&next) {
+                return true;
+            }
+            if met.len() < LONG_ENOUGH && met.insert(next.clone()) {
+                path.push((next, enabled));
+            }
+        }
+        false
+    }
+
     /// Takes the markers in front of a thread. A thread that meets nothing else for ever is left where it is.
     fn run_through_gaps(&mut self, thread: ThreadId) {
         let mut met = HashSet::new();
-        while !self.is_over && matches!(self.state.threads[thread.index()].pause, Pause::Choose { .. }) {
+        while !self.stopped[thread.index()] && matches!(self.state.threads[thread.index()].pause, Pause::Choose { .. })
+        {
             let site = self.machine.site(&self.state, thread);
             let at = self.marked.program.sites[site.index()].span.start as usize;
             let Some(candidate) = self.marked.rendered.marker(at) else { return };
@@ -339,7 +385,7 @@ impl<'a> Walk<'a> {
             }
             self.crossed[thread.index()].push(candidate);
             let (_, outcome) = self.machine.apply(&mut self.state, Action::Step { thread, choice: CHOSEN });
-            self.is_over = outcome != Outcome::Continues;
+            self.stopped[thread.index()] = stops(&outcome);
         }
     }
 }
@@ -352,5 +398,14 @@ fn location(effect: Effect) -> Option<Loc> {
         | Effect::Rmw { loc, .. }
         | Effect::Commit { loc, .. } => Some(loc),
         _ => None,
+    }
+}
+
+/// Does the thread stop? Two threads in critical blocks break the specification and stop nobody.
+fn stops(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Continues => false,
+        Outcome::Pruned => true,
+        Outcome::Failed(problem) => problem.kind != ProblemKind::MutualExclusion,
     }
 }

@@ -29,8 +29,8 @@ pub(crate) struct Inference<'a> {
     assumed: Vec<Vec<usize>>,
     /// Placements of full fences known to be correct.
     correct: Vec<Vec<usize>>,
-    /// Is every placement correct that holds a correct one? Not where threads have assumptions: see [`clause`].
-    is_monotone: bool,
+    /// Does some thread have an `assume`? Then a placement may be wrong although it holds a correct one: see [`clause`].
+    has_assumptions: bool,
     iterations: u32,
 }
 
@@ -46,12 +46,12 @@ impl<'a> Inference<'a> {
         let options = oracle.options;
         let costs = points.costs(options.weights);
         let (clauses, assumed, correct) = (Vec::new(), Vec::new(), Vec::new());
-        Self { points, oracle, options, costs, clauses, assumed, correct, is_monotone: false, iterations: 0 }
+        Self { points, oracle, options, costs, clauses, assumed, correct, has_assumptions: true, iterations: 0 }
     }
 
     pub(crate) fn run(mut self, program: &Program) -> Result<FenceReport, FenceError> {
         let assumes = |instr: &Instr| matches!(instr, Instr::Assume { .. });
-        self.is_monotone = !program.threads.iter().any(|thread| thread.code.iter().any(assumes));
+        self.has_assumptions = program.threads.iter().any(|thread| thread.code.iter().any(assumes));
         if self.options.goal == Goal::Spec {
             match self.oracle.sc(program)? {
                 Verdict::Verified => {}
@@ -112,7 +112,7 @@ impl<'a> Inference<'a> {
     }
 
     fn ask(&mut self, set: &[usize], effort: Effort) -> Result<Answer, FenceError> {
-        let covers = |known: &Vec<usize>| if self.is_monotone { is_subset(known, set) } else { known == set };
+        let covers = |known: &Vec<usize>| if self.has_assumptions { known == set } else { is_subset(known, set) };
         if self.correct.iter().any(covers) {
             return Ok(Answer::Correct);
         }
@@ -135,7 +135,7 @@ impl<'a> Inference<'a> {
     /// Makes clauses of executions with a placement, and shrinks them. Was anything learned?
     fn learn(&mut self, set: &[usize], executions: &[Vec<Action>]) -> Result<bool, FenceError> {
         let kinds = self.points.kinds(set);
-        let marked = MarkedProgram::new(self.points, &kinds)?;
+        let marked = MarkedProgram::new(self.points, &kinds, self.has_assumptions)?;
         let before = self.clauses.len();
         for actions in executions {
             let Some(clause) = marked.clause(self.options, actions)? else { continue };
@@ -179,7 +179,7 @@ impl<'a> Inference<'a> {
         let set: Vec<usize> = (0..self.costs.len()).filter(|candidate| !stays(candidate)).collect();
         let Answer::Broken(executions) = self.ask(&set, Effort::Light)? else { return Ok(clause) };
         let kinds = self.points.kinds(&set);
-        let marked = MarkedProgram::new(self.points, &kinds)?;
+        let marked = MarkedProgram::new(self.points, &kinds, self.has_assumptions)?;
         let mut smallest = clause;
         for actions in &executions {
             if let Some(other) = marked.clause(self.options, actions)?
@@ -295,7 +295,7 @@ impl<'a> Inference<'a> {
                     Answer::Undecided(_) => undecided.push(set),
                 }
             }
-            break more || !undecided.is_empty();
+            break more || !undecided.is_empty() || !self.assumed.is_empty();
         };
         let others = found.iter().skip(1).map(|set| self.placement(&self.points.kinds(set)));
         Ok((others.collect(), is_incomplete))

@@ -4,6 +4,7 @@
 mod bad_input;
 mod check;
 mod documents;
+mod fence;
 mod fmt;
 mod interrupt;
 mod json;

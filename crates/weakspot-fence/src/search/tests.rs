@@ -64,7 +64,8 @@ fn compare(text: &str, options: &FenceOptions) -> Option<usize> {
     }
     let budget = Budget::unlimited();
     let oracle = Oracle { options, budget: &budget, progress: &(), states: 0 };
-    let report = Inference::new(&points, oracle).run(&program).unwrap();
+    let report =
+        Inference::new(&points, oracle).run(&program).unwrap_or_else(|error| panic!("{error}: {options:?}\n{text}"));
     if let FenceVerdict::Impossible(Some(_)) = report.verdict {
         return None;
     }
