@@ -73,3 +73,23 @@ fn man_pages_for_each_command_can_be_written() {
         }
     }
 }
+
+/// The lines between the command and the end of the first console block, or of an output; times are left out.
+fn transcript(text: &str) -> Vec<String> {
+    let lines = text.lines().take_while(|line| *line != "```");
+    let untimed =
+        |line: &str| line.rsplit_once(", ").filter(|(_, end)| end.ends_with(" s")).map(|(rest, _)| rest.to_owned());
+    lines.map(|line| untimed(line).unwrap_or_else(|| line.to_owned())).collect()
+}
+
+#[test]
+fn the_readme_shows_what_check_prints() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let command = "$ cargo run --release -- check examples/dekker.weak\n";
+    let (_, shown) = readme.split_once(command).expect("the README begins with a run of `check`");
+    let example = std::fs::read_to_string(root.join("examples/dekker.weak")).unwrap();
+    let workspace = Workspace::with("examples/dekker.weak", example);
+    let run = workspace.run(&["check", "examples/dekker.weak"]);
+    assert_eq!(transcript(shown), transcript(&run.out));
+}
