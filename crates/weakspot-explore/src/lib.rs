@@ -18,6 +18,24 @@
 //! | [`outcome`] | what was found, as steps of the reference machine |
 //! | [`trust`] | exhaustive exploration, one execution for each trace |
 //!
+//! ```
+//! use weakspot_explore::exhaustive::{ExploreOptions, explore};
+//! use weakspot_model::source::SourceFile;
+//! use weakspot_model::task::Budget;
+//!
+//! let text = "shared x, y; thread a { x = 1; let r = y; } thread b { y = 1; let r = x; }";
+//! let program = weakspot_front::weak::compile(&SourceFile::new("sb.weak", text)).expect("it compiles").program;
+//! let outcome = explore(&program, &ExploreOptions { all: true, ..Default::default() }, &Budget::unlimited(), &());
+//! assert!(outcome.exhaustive);
+//! assert_eq!(outcome.executions, 3); // three SC traces,
+//! assert_eq!(outcome.violations.len(), 2); // and each thread's load can overtake its store under TSO
+//! ```
+//!
+//! # Programs with `assume`
+//! An execution with a false `assume` is none, but a monitor cannot know whether the relaxed execution it predicts runs
+//! into one. So in programs that assume something a violation found here is a possible one, to be confirmed by the
+//! engine that builds the relaxed execution; that nothing was found means what it says.
+//!
 //! Nothing here prints, reads files or looks at the environment.
 
 pub mod bounded;
