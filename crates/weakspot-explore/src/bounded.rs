@@ -70,6 +70,9 @@ pub fn explore_interleavings(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> (Outcome, Vec<BoundReport>) {
+    if let Some(refusal) = Outcome::refusal(program) {
+        return (refusal, Vec::new());
+    }
     let mut system = Interpreter::new(program, options.unroll);
     let (threads, cells) = (system.threads(), system.cells());
     let judge = Judge {

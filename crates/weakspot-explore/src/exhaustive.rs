@@ -64,6 +64,9 @@ impl Default for ExploreOptions {
 
 /// Explores every trace of a program.
 pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, progress: &dyn Progress) -> Outcome {
+    if let Some(refusal) = Outcome::refusal(program) {
+        return refusal;
+    }
     if options.jobs > 1 {
         return parallel::explore(program, options, budget, progress);
     }

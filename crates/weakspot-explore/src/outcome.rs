@@ -12,6 +12,9 @@ use weakspot_model::task::Limit;
 use crate::graph::{Event, EventKind, Graph};
 use crate::linearise::is_step;
 
+/// The waiters of a condition variable are the bits of a number, so a program that has any may have this many threads.
+pub const MOST_WAITING_THREADS: usize = 62;
+
 /// An instruction of a thread, as a party to a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Access {
@@ -61,6 +64,8 @@ pub struct Outcome {
     pub limit: Option<Limit>,
     /// An execution grew longer than any may: the program needs a bound on its loops.
     pub too_long: bool,
+    /// Nothing was explored: the program has condition variables and more than [`MOST_WAITING_THREADS`] threads.
+    pub too_many_threads: bool,
     /// Events added in all.
     pub events: u64,
 }
@@ -69,6 +74,12 @@ impl Outcome {
     /// May the answer be "safe": everything was explored, nothing was found, and something ran to its end?
     pub fn is_safe(&self) -> bool {
         self.exhaustive && self.unfinished == 0 && self.executions > 0 && self.error.is_none() && self.borderline == 0
+    }
+
+    /// The answer to a program that cannot be explored, if it is one.
+    pub(crate) fn refusal(program: &Program) -> Option<Self> {
+        let too_many = !program.condvars.is_empty() && program.threads.len() > MOST_WAITING_THREADS;
+        too_many.then(|| Self { too_many_threads: true, ..Self::default() })
     }
 
     /// Adds what another part of the same search found; parts are merged in the order of the search.

@@ -155,3 +155,10 @@ fn the_cycle_through_a_failed_round_is_seen() {
         assert_eq!(outcome.borderline == 0, expected, "{} of {}", outcome.borderline, outcome.executions);
     }
 }
+
+#[test]
+fn more_threads_than_a_condition_variable_can_hold_are_refused() {
+    let text = "shared x; mutex m; condvar c; thread a[63] { lock(m); notify_all(c); unlock(m); }";
+    let outcome = run(&program(text), MonitorKind::Sober, None);
+    assert!(outcome.too_many_threads && !outcome.exhaustive && !outcome.is_safe());
+}
