@@ -160,6 +160,8 @@ pub struct FenceReport {
     pub minimal: bool,
     /// No correct placement costs less than this.
     pub at_least: u64,
+    /// What kept the engines from deciding about a placement that may be cheaper, if anything did.
+    pub undecided: Option<Limit>,
     /// Other placements that cost the same, all proved correct.
     pub alternatives: Vec<Placement>,
     /// There may be more of them.

@@ -47,6 +47,8 @@ pub struct PointPlace {
     pub position: Position,
     /// That statement's label.
     pub label: Option<String>,
+    /// That statement's text, up to its first block or line break; none at the start of a block.
+    pub statement: Option<String>,
 }
 
 /// A place where a fence may stand.
@@ -281,6 +283,10 @@ impl Gaps<'_> {
             body: self.body.name.clone(),
             position: self.source.position(span.start as usize),
             label: statement.and_then(|statement| statement.label.clone()),
+            statement: statement.map(|statement| {
+                let text = &self.source.text[statement.inner.range()];
+                text.split(['{', '\r', '\n']).next().unwrap_or(text).trim().to_owned()
+            }),
         }
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Inference<'a> {
     correct: Vec<Vec<usize>>,
     /// Does some thread have an `assume`? Then a placement may be wrong although it holds a correct one: see [`clause`].
     has_assumptions: bool,
+    /// Why the engines could not decide about one of them.
+    undecided: Option<Limit>,
     iterations: u32,
 }
 
@@ -46,7 +48,18 @@ impl<'a> Inference<'a> {
         let options = oracle.options;
         let costs = points.costs(options.weights);
         let (clauses, assumed, correct) = (Vec::new(), Vec::new(), Vec::new());
-        Self { points, oracle, options, costs, clauses, assumed, correct, has_assumptions: true, iterations: 0 }
+        Self {
+            points,
+            oracle,
+            options,
+            costs,
+            clauses,
+            assumed,
+            correct,
+            has_assumptions: true,
+            undecided: None,
+            iterations: 0,
+        }
     }
 
     pub(crate) fn run(mut self, program: &Program) -> Result<FenceReport, FenceError> {
@@ -85,7 +98,8 @@ impl<'a> Inference<'a> {
                 Answer::Correct => return Ok(Found::Placement(set)),
                 Answer::Broken(executions) if self.learn(&set, &executions)? => continue,
                 Answer::Undecided(limit) if is_final(limit) => return Ok(Found::Stopped(limit)),
-                Answer::Broken(_) | Answer::Undecided(_) => {}
+                Answer::Broken(_) => {}
+                Answer::Undecided(limit) => self.undecided = Some(limit),
             }
             if self.assumed.len() == MAX_PASSED_OVER {
                 return self.settle_for_more();
@@ -245,6 +259,7 @@ impl<'a> Inference<'a> {
             placement,
             minimal,
             at_least: at_least.map_or(0, |(weight, _)| weight),
+            undecided: self.undecided,
             alternatives,
             more_alternatives,
             iterations: self.iterations,

@@ -198,7 +198,10 @@ impl<'a> Answer<'a> {
                 let _ = write!(text, "; no placement weighs less than {}", placement.cost);
             }
             (false, _) => {
-                let _ = write!(text, "; perhaps less is enough, but not less than {}", self.report.at_least);
+                let _ = match self.report.at_least {
+                    0 => write!(text, "; perhaps none is needed"),
+                    least => write!(text, "; perhaps less is enough, but not less than {least}"),
+                };
             }
         }
         text
@@ -211,6 +214,9 @@ impl<'a> Answer<'a> {
             "  guided by counterexamples: {iterations} placement{rounds}, {states} state{states_plural}, {:.2} s\n",
             self.seconds
         );
+        if let (Some(limit), false, Exit::Good) = (self.report.undecided, self.report.minimal, self.exit()) {
+            let _ = writeln!(text, "  no engine could decide about a cheaper placement: {}", limits::reached(limit));
+        }
         if let FenceVerdict::Inconclusive(limit) = self.report.verdict {
             let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(limit));
             let _ = writeln!(text, "  every correct placement has a cost of at least {}", self.report.at_least);
@@ -232,7 +238,10 @@ impl<'a> Answer<'a> {
             text.push('\n');
         }
         for fence in &placement.fences {
-            let reason = fence.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+            let reason = match &fence.reason {
+                Some(reason) => format!(": {reason}"),
+                None => ": no execution shows that it is needed, but with it the program can be proved".to_owned(),
+            };
             bullet(&mut text, &format!("{}{reason}", described(fence)), &output.out);
         }
         if let Some(path) = &self.args.output
@@ -336,14 +345,18 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// `a fence in p after line 12`.
+/// `` fence in p after `x = 1` (line 12) ``.
 fn described(fence: &PlacedFence) -> String {
-    let PointPlace { body, position, .. } = &fence.after;
+    let PointPlace { body, position, statement, .. } = &fence.after;
     let kind = match fence.kind {
         weakspot_model::ir::FenceKind::Full => "fence".to_owned(),
         kind => format!("fence({})", kind.name()),
     };
-    format!("{kind} in {body} after line {}", position.line)
+    let line = position.line;
+    match statement {
+        Some(statement) => format!("{kind} in {body} after `{statement}` (line {line})"),
+        None => format!("{kind} in {body} at the start of the block of line {line}"),
+    }
 }
 
 /// A sentence with a mark before it.

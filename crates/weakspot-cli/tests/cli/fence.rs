@@ -54,10 +54,11 @@ fenced: peterson.weak under pso: with 2 fences it meets its specification; no pl
          critical { }
          flag[me] = 0;
 
-  · fence in p after line 6: without it, `flag[me] = 1` (line 6) of p[1] can
-    stay in its buffer while its later `turn = other` (line 7) becomes visible
-  · fence in p after line 7: without it, `turn = other` (line 7) of p[0] can
-    stay in its buffer while p[0] reads `flag[other]` (line 8)
+  · fence in p after `flag[me] = 1` (line 6): without it, `flag[me] = 1` (line
+    6) of p[1] can stay in its buffer while its later `turn = other` (line 7)
+    becomes visible
+  · fence in p after `turn = other` (line 7): without it, `turn = other` (line
+    7) of p[0] can stay in its buffer while p[0] reads `flag[other]` (line 8)
 ";
     assert_eq!(without_figures(&run.out), expected);
 }
@@ -190,4 +191,16 @@ fn a_program_from_standard_input_is_fenced_too() {
     let run = Workspace::new().run_with_input(&["fence", "-", "--model", "tso"], STORE_BUFFERING);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.out.contains("+++ <stdin> (fenced)"), "{}", run.out);
+}
+
+#[test]
+fn what_no_engine_can_decide_is_said() {
+    let text = "shared x, y;\nthread a { loop { x = 1; x = 0; let s = y; } }\nthread b { y = 1; let r = x; }\n";
+    let workspace = Workspace::with("endless-stores.weak", text);
+    let run = workspace.run(&["fence", "endless-stores.weak", "--model", "tso"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let perhaps = "with 1 fence it meets its specification; perhaps none is needed";
+    assert!(run.out.starts_with(&format!("fenced: endless-stores.weak under tso: {perhaps}\n")), "{}", run.out);
+    assert!(run.out.contains("no engine could decide about a cheaper placement"), "{}", run.out);
+    assert!(run.out.contains("no execution shows that it is needed"), "{}", run.out);
 }
