@@ -1,0 +1,251 @@
+//! The operations on languages. Each result is computed once for its arguments.
+
+use weakspot_model::ids::Loc;
+
+use super::dfa::{Nfa, RawDfa};
+use super::{Language, Languages, LastStores, Operation, Symbol};
+
+/// What a word has said about one location so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Last {
+    /// No store to it.
+    Absent,
+    /// The last store to it has the value asked for.
+    Right,
+    /// The last store to it has another value.
+    Wrong,
+}
+
+impl Languages {
+    /// The language of one word.
+    pub fn word(&mut self, word: &[Symbol]) -> Language {
+        let raw = RawDfa::explore(0, |&at: &usize| {
+            (at == word.len(), word.get(at).map(|&s| (s, at + 1)).into_iter().collect())
+        });
+        self.intern(raw.minimal())
+    }
+
+    /// `store`: every word gets one more symbol at its end.
+    pub fn append(&mut self, language: Language, symbol: Symbol) -> Language {
+        self.remember(Operation::Append(language, symbol), |this| {
+            let mut nfa = Nfa::default();
+            let automaton = this.automaton(language);
+            let start = nfa.embed(automaton);
+            let end = nfa.state(true);
+            for state in 0..automaton.len() as u32 {
+                if automaton.accepts(state) {
+                    nfa.accept(start + state, false);
+                    nfa.edge(start + state, symbol, end);
+                }
+            }
+            nfa.determinise(&[start])
+        })
+    }
+
+    /// `load`: the words in which a load of `loc` gives `value`, either because the youngest store to it says so or,
+    /// if `in_memory` (memory holds that value), because there is no store to it.
+    pub fn after_load(&mut self, language: Language, loc: Loc, value: i64, in_memory: bool) -> Language {
+        self.remember(Operation::AfterLoad(language, loc, value, in_memory), |this| {
+            let automaton = this.automaton(language);
+            RawDfa::explore((0, Last::Absent), |&(state, last)| {
+                let accepting = automaton.accepts(state)
+                    && match last {
+                        Last::Absent => in_memory,
+                        Last::Right => true,
+                        Last::Wrong => false,
+                    };
+                let step = |&(symbol, target): &(Symbol, u32)| {
+                    let last = match this.store(symbol) {
+                        (other, _) if other != loc => last,
+                        (_, stored) if stored == value => Last::Right,
+                        _ => Last::Wrong,
+                    };
+                    (symbol, (target, last))
+                };
+                (accepting, automaton.edges(state).iter().map(step).collect())
+            })
+        })
+    }
+
+    /// What a load of `loc` can find in the buffer.
+    pub fn last_stores(&mut self, language: Language, loc: Loc) -> &LastStores {
+        if !self.last_stores.contains_key(&(language, loc)) {
+            let found = self.find_last_stores(language, loc);
+            self.last_stores.insert((language, loc), found);
+        }
+        &self.last_stores[&(language, loc)]
+    }
+
+    fn find_last_stores(&self, language: Language, loc: Loc) -> LastStores {
+        let automaton = self.automaton(language);
+        let mut found = LastStores::default();
+        let mut seen: Vec<(u32, Option<i64>)> = vec![(0, None)];
+        let mut index: rustc_hash::FxHashSet<(u32, Option<i64>)> = seen.iter().copied().collect();
+        let mut next = 0;
+        while next < seen.len() {
+            let (state, last) = seen[next];
+            if automaton.accepts(state) {
+                match last {
+                    None => found.absent = true,
+                    Some(value) => found.values.push(value),
+                }
+            }
+            for &(symbol, target) in automaton.edges(state) {
+                let (other, value) = self.store(symbol);
+                let key = (target, if other == loc { Some(value) } else { last });
+                if index.insert(key) {
+                    seen.push(key);
+                }
+            }
+            next += 1;
+        }
+        found.values.sort_unstable();
+        found.values.dedup();
+        found
+    }
+
+    /// `commit`: the words that begin with `symbol`, without it.
+    pub fn quotient(&mut self, language: Language, symbol: Symbol) -> Language {
+        let Some(start) = self.automaton(language).next(0, symbol) else { return Language::EMPTY };
+        self.remember(Operation::Quotient(language, symbol), |this| {
+            let automaton = this.automaton(language);
+            RawDfa::explore(start, |&state| (automaton.accepts(state), automaton.edges(state).to_vec()))
+        })
+    }
+
+    /// The empty buffer alone if it is possible, else nothing: what a fence leaves.
+    pub fn drained(&self, language: Language) -> Language {
+        if self.has_empty_word(language) { Language::EMPTY_WORD } else { Language::EMPTY }
+    }
+
+    /// The words of either.
+    pub fn union(&mut self, left: Language, right: Language) -> Language {
+        if left == right || right == Language::EMPTY {
+            return left;
+        }
+        if left == Language::EMPTY {
+            return right;
+        }
+        let (left, right) = (left.min(right), left.max(right));
+        self.remember(Operation::Union(left, right), |this| {
+            let mut nfa = Nfa::default();
+            let starts = [nfa.embed(this.automaton(left)), nfa.embed(this.automaton(right))];
+            nfa.determinise(&starts)
+        })
+    }
+
+    /// `prefix · repeated*`.
+    pub fn append_star(&mut self, prefix: Language, repeated: Language) -> Language {
+        if matches!(repeated, Language::EMPTY | Language::EMPTY_WORD) || prefix == Language::EMPTY {
+            return prefix;
+        }
+        self.remember(Operation::AppendStar(prefix, repeated), |this| {
+            let mut nfa = Nfa::default();
+            let (before, round) = (this.automaton(prefix), this.automaton(repeated));
+            let start = nfa.embed(before);
+            let again = nfa.embed(round);
+            for state in (0..before.len() as u32).filter(|&state| before.accepts(state)) {
+                nfa.empty_move(start + state, again);
+            }
+            for state in (0..round.len() as u32).filter(|&state| round.accepts(state)) {
+                nfa.empty_move(again + state, again);
+            }
+            nfa.determinise(&[start])
+        })
+    }
+
+    /// The words `z` with `prefix · z ⊆ whole`: what can have been appended to all of `prefix` on the way to `whole`.
+    /// Nothing if `prefix` is nothing.
+    pub fn suffixes(&mut self, prefix: Language, whole: Language) -> Language {
+        if prefix == Language::EMPTY {
+            return Language::EMPTY;
+        }
+        let Some(ends) = self.states_after(prefix, whole) else { return Language::EMPTY };
+        self.remember(Operation::Suffixes(prefix, whole), |this| {
+            let automaton = this.automaton(whole);
+            RawDfa::explore(ends.clone(), |states| {
+                let accepting = states.iter().all(|&state| automaton.accepts(state));
+                let step = |&(symbol, _): &(Symbol, u32)| {
+                    let mut targets: Vec<u32> =
+                        states.iter().map(|&state| automaton.next(state, symbol)).collect::<Option<_>>()?;
+                    targets.sort_unstable();
+                    targets.dedup();
+                    Some((symbol, targets))
+                };
+                (accepting, automaton.edges(states[0]).iter().filter_map(step).collect())
+            })
+        })
+    }
+
+    /// The states of `whole`'s automaton after the words of `prefix`, sorted; `None` if one of them leads nowhere.
+    fn states_after(&self, prefix: Language, whole: Language) -> Option<Vec<u32>> {
+        let (prefix, whole) = (self.automaton(prefix), self.automaton(whole));
+        let mut seen = vec![(0, 0)];
+        let mut index: rustc_hash::FxHashSet<(u32, u32)> = seen.iter().copied().collect();
+        let mut ends = Vec::new();
+        let mut next = 0;
+        while next < seen.len() {
+            let (before, here) = seen[next];
+            if prefix.accepts(before) {
+                ends.push(here);
+            }
+            for &(symbol, target) in prefix.edges(before) {
+                let key = (target, whole.next(here, symbol)?);
+                if index.insert(key) {
+                    seen.push(key);
+                }
+            }
+            next += 1;
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        Some(ends)
+    }
+
+    /// Is every word of `small` one of `large`?
+    pub fn includes(&mut self, large: Language, small: Language) -> bool {
+        if large == small || small == Language::EMPTY {
+            return true;
+        }
+        if large == Language::EMPTY {
+            return false;
+        }
+        if let Some(&known) = self.inclusions.get(&(large, small)) {
+            return known;
+        }
+        let answer = self.check_inclusion(large, small);
+        self.inclusions.insert((large, small), answer);
+        answer
+    }
+
+    fn check_inclusion(&self, large: Language, small: Language) -> bool {
+        let (large, small) = (self.automaton(large), self.automaton(small));
+        let mut seen = vec![(0, 0)];
+        let mut index: rustc_hash::FxHashSet<(u32, u32)> = seen.iter().copied().collect();
+        let mut next = 0;
+        while next < seen.len() {
+            let (in_large, in_small) = seen[next];
+            if small.accepts(in_small) && !large.accepts(in_large) {
+                return false;
+            }
+            for &(symbol, target) in small.edges(in_small) {
+                let Some(other) = large.next(in_large, symbol) else { return false };
+                if index.insert((other, target)) {
+                    seen.push((other, target));
+                }
+            }
+            next += 1;
+        }
+        true
+    }
+
+    fn remember(&mut self, operation: Operation, compute: impl FnOnce(&Self) -> RawDfa) -> Language {
+        if let Some(&known) = self.known.get(&operation) {
+            return known;
+        }
+        let automaton = compute(self).minimal();
+        let language = self.intern(automaton);
+        self.known.insert(operation, language);
+        language
+    }
+}

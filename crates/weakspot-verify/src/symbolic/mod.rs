@@ -1,0 +1,3 @@
+//! `verify --engine symbolic`: unbounded store buffers as automata.
+
+pub mod automaton;
