@@ -64,7 +64,6 @@ enum Operation {
     AfterLoad(Language, Loc, i64, bool),
     Quotient(Language, Symbol),
     Union(Language, Language),
-    AppendStar(Language, Language),
     Suffixes(Language, Language),
 }
 
@@ -76,6 +75,8 @@ pub struct Languages {
     automata: Vec<Dfa>,
     index: HashTable<Language>,
     known: FxHashMap<Operation, Language>,
+    /// Iterations; `None` for one that is too large.
+    stars: FxHashMap<(Language, Language), Option<Language>>,
     inclusions: FxHashMap<(Language, Language), bool>,
     last_stores: FxHashMap<(Language, Loc), LastStores>,
     bytes: usize,
@@ -96,6 +97,7 @@ impl Languages {
             automata: Vec::new(),
             index: HashTable::new(),
             known: FxHashMap::default(),
+            stars: FxHashMap::default(),
             inclusions: FxHashMap::default(),
             last_stores: FxHashMap::default(),
             bytes: 0,
@@ -179,6 +181,7 @@ impl Languages {
         self.bytes
             + self.automata.capacity() * size_of::<Dfa>()
             + self.known.capacity() * (size_of::<(Operation, Language)>() + 1)
+            + self.stars.capacity() * (size_of::<((Language, Language), Option<Language>)>() + 1)
             + self.inclusions.capacity() * (size_of::<((Language, Language), bool)>() + 1)
             + self.last_stores.capacity() * (size_of::<((Language, Loc), LastStores)>() + 1)
     }

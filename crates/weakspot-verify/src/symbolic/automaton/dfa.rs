@@ -63,10 +63,16 @@ pub(super) struct RawDfa {
 impl RawDfa {
     /// Visits every key reachable from `start`. `visit` says whether a key accepts and where its symbols lead (each
     /// symbol once).
-    pub(super) fn explore<K: Clone + Eq + Hash>(
+    pub(super) fn explore<K: Clone + Eq + Hash>(start: K, visit: impl FnMut(&K) -> (bool, Vec<(Symbol, K)>)) -> Self {
+        Self::explore_up_to(usize::MAX, start, visit).expect("invariant: memory ends before that many keys")
+    }
+
+    /// The same, but gives up when there are more than `most` keys.
+    fn explore_up_to<K: Clone + Eq + Hash>(
+        most: usize,
         start: K,
         mut visit: impl FnMut(&K) -> (bool, Vec<(Symbol, K)>),
-    ) -> Self {
+    ) -> Option<Self> {
         let mut raw = Self::default();
         let mut index: FxHashMap<K, u32> = FxHashMap::default();
         let mut keys = vec![start.clone()];
@@ -86,8 +92,11 @@ impl RawDfa {
             raw.accepting.push(accepting);
             raw.edges.push(edges);
             next += 1;
+            if keys.len() > most {
+                return None;
+            }
         }
-        raw
+        Some(raw)
     }
 
     /// The canonical minimal automaton of the same language.
@@ -214,7 +223,12 @@ impl Nfa {
 
     /// The subset construction.
     pub(super) fn determinise(&self, start: &[u32]) -> RawDfa {
-        RawDfa::explore(self.closure(start.to_vec()), |subset| {
+        self.determinise_up_to(usize::MAX, start).expect("invariant: memory ends before that many subsets")
+    }
+
+    /// The same, but gives up when there are more than `most` subsets.
+    pub(super) fn determinise_up_to(&self, most: usize, start: &[u32]) -> Option<RawDfa> {
+        RawDfa::explore_up_to(most, self.closure(start.to_vec()), |subset| {
             let accepting = subset.iter().any(|&state| self.accepting[state as usize]);
             let mut targets: Vec<(Symbol, u32)> =
                 subset.iter().flat_map(|&state| self.edges[state as usize].iter().copied()).collect();

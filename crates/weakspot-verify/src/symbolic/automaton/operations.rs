@@ -5,6 +5,9 @@ use weakspot_model::ids::Loc;
 use super::dfa::{Nfa, RawDfa};
 use super::{Language, Languages, LastStores, Operation, Symbol};
 
+/// The most states of a determinised iteration. Nothing useful has ever come of one that needs more.
+const MOST_SUBSETS: usize = 400;
+
 /// What a word has said about one location so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Last {
@@ -134,24 +137,28 @@ impl Languages {
         })
     }
 
-    /// `prefix · repeated*`.
-    pub fn append_star(&mut self, prefix: Language, repeated: Language) -> Language {
+    /// `prefix · repeated*`; `None` if making it deterministic takes more than [`MOST_SUBSETS`] states.
+    pub fn append_star(&mut self, prefix: Language, repeated: Language) -> Option<Language> {
         if matches!(repeated, Language::EMPTY | Language::EMPTY_WORD) || prefix == Language::EMPTY {
-            return prefix;
+            return Some(prefix);
         }
-        self.remember(Operation::AppendStar(prefix, repeated), |this| {
-            let mut nfa = Nfa::default();
-            let (before, round) = (this.automaton(prefix), this.automaton(repeated));
-            let start = nfa.embed(before);
-            let again = nfa.embed(round);
-            for state in (0..before.len() as u32).filter(|&state| before.accepts(state)) {
-                nfa.empty_move(start + state, again);
-            }
-            for state in (0..round.len() as u32).filter(|&state| round.accepts(state)) {
-                nfa.empty_move(again + state, again);
-            }
-            nfa.determinise(&[start])
-        })
+        if let Some(&known) = self.stars.get(&(prefix, repeated)) {
+            return known;
+        }
+        let mut nfa = Nfa::default();
+        let (before, round) = (self.automaton(prefix), self.automaton(repeated));
+        let start = nfa.embed(before);
+        let again = nfa.embed(round);
+        for state in (0..before.len() as u32).filter(|&state| before.accepts(state)) {
+            nfa.empty_move(start + state, again);
+        }
+        for state in (0..round.len() as u32).filter(|&state| round.accepts(state)) {
+            nfa.empty_move(again + state, again);
+        }
+        let raw = nfa.determinise_up_to(MOST_SUBSETS, &[start]);
+        let language = raw.map(|raw| self.intern(raw.minimal()));
+        self.stars.insert((prefix, repeated), language);
+        language
     }
 
     /// The words `z` with `prefix · z ⊆ whole`: what can have been appended to all of `prefix` on the way to `whole`.

@@ -56,7 +56,7 @@ fn build(languages: &mut Languages, expr: &Expr) -> Language {
         }
         Expr::AppendStar(prefix, repeated) => {
             let (prefix, repeated) = (build(languages, prefix), build(languages, repeated));
-            languages.append_star(prefix, repeated)
+            languages.append_star(prefix, repeated).unwrap()
         }
     }
 }
@@ -217,9 +217,9 @@ fn the_cycle_of_the_papers_example_is_one_language_however_it_is_made() {
     let mut languages = alphabet();
     let (zero, one) = (Symbol(0), Symbol(1));
     let (first, round) = (languages.word(&[one]), languages.word(&[zero, one]));
-    let accelerated = languages.append_star(first, round);
+    let accelerated = languages.append_star(first, round).unwrap();
     let (round, last) = (languages.word(&[one, zero]), languages.word(&[]));
-    let pairs = languages.append_star(last, round);
+    let pairs = languages.append_star(last, round).unwrap();
     assert_eq!(languages.append(pairs, one), accelerated);
     let once_more = languages.append(accelerated, zero);
     let once_more = languages.append(once_more, one);
