@@ -104,6 +104,55 @@ fn agrees_with_brute_force_on_terminating_programs_under_tso() {
     assert_eq!(count(Comparison::Open), 0);
 }
 
+/// Two or three threads that do little but store and load in loops.
+fn growing(threads: usize) -> Shape {
+    Shape {
+        threads: threads..=threads,
+        statements: 2..=5,
+        cells: 2..=2,
+        atomics: threads > 2,
+        full_fences: false,
+        store_fences: false,
+        locks: false,
+        condvars: false,
+        choose: threads == 2,
+        assume: false,
+        critical: false,
+        range_errors: false,
+        ..Shape::looping()
+    }
+}
+
+#[test]
+fn agrees_with_brute_force_where_buffers_grow_for_ever() {
+    for (model, threads, seeds) in
+        [(MemoryModel::Tso, 2, 0..1_500), (MemoryModel::Tso, 3, 0..400), (MemoryModel::Pso, 2, 0..1_000)]
+    {
+        let count = compare_all(&growing(threads), seeds.clone(), Setting::new(model));
+        let all = (seeds.end - seeds.start) as usize;
+        assert!(count(Comparison::Beyond) > all / 20 && count(Comparison::Violated) > all / 10);
+        assert!(count(Comparison::Open) < all / 100, "acceleration ends the search nearly always");
+    }
+}
+
+#[test]
+fn agrees_with_brute_force_under_pso() {
+    let looping = Shape { store_fences: false, ..Shape::looping() };
+    let terminating = Shape { store_fences: false, ..Shape::terminating() };
+    for shape in [looping, terminating] {
+        let count = compare_all(&shape, 0..3_000, Setting::new(MemoryModel::Pso));
+        assert!(count(Comparison::Violated) > 500 && count(Comparison::Verified) > 500);
+        assert!(count(Comparison::Open) < 10);
+    }
+}
+
+#[test]
+fn never_wrong_about_store_store_fences_under_pso() {
+    let count = compare_all(&Shape::terminating(), 0..1_500, Setting::new(MemoryModel::Pso));
+    assert!(count(Comparison::Open) > 10, "some are refused");
+    assert!(count(Comparison::Violated) > 300 && count(Comparison::Verified) > 300);
+}
+
 #[test]
 fn agrees_with_brute_force_under_sc() {
     let count = compare_all(&Shape::looping(), 0..2_000, Setting::new(MemoryModel::Sc));

@@ -21,9 +21,26 @@
 //! A path may itself contain accelerations. Performing it performs them ([`Accelerator::perform_star`]), and they never
 //! shorten a word, so the argument stands.
 //!
+//! # Stores that are overwritten at once
+//! Let `v` be a buffer content `w` with some stores left out, each directly before another store to the same location;
+//! write `v ≼ w`. Whatever can happen with `v` in the buffer can happen with `w`: a commit of a store of `v` is matched
+//! by committing, without a break, the stores left out before it and then that store, after which memory is the same;
+//! loads find the same youngest stores; `v` is empty exactly if `w` is; and a store appended to both keeps `v ≼ w`. So a
+//! state may be given all contents that are `≼` one it has ([`thin`]): whatever can go wrong then could go wrong before,
+//! and [`super::witness`] builds the execution with the commits put back in. The languages get simpler (every word over
+//! two values in place of all the ways to alternate between them), and more states are included in others.
+//!
+//! # Cycles that make several buffers grow
+//! Under PSO a loop that stores to two locations makes two buffers grow in step, and pairs of contents in step are not a
+//! product of languages. But if the contents `≼`-rise, the product is what there is up to `≼`: let `Rₙ` be what `n` rounds
+//! make of `L` in one of the buffers, let the cycle not commit from it, and let `L ⊆ thin(R₁)`. Then `Rₙ ⊆ thin(Rₘ)` for
+//! all `n ≤ m`, by induction on `n`, since the cycle's stores and loads respect `≼`. So if each buffer's guess is made of
+//! words of some `Rₙ` (the inclusion above, for each buffer by itself), any combination of words is `≼` the contents after
+//! as many rounds as the most demanding of them needs ([`Accelerator::is_rising`]).
+//!
 //! | paper | here |
 //! |---|---|
-//! | cycle condition 1: identical but for one buffer | [`Accelerator::sole_difference`] |
+//! | cycle condition 1: identical but for one buffer | [`Accelerator::accelerate`]; several, if they rise |
 //! | condition 2: `L(s) = L(ss) · {w}` | [`Languages::suffixes`], for a set of `w` |
 //! | condition 3: load equivalence | the inclusion above, [`Accelerator::is_closed`] |
 //! | `⋃ L · (Wᵢ ∪ {w})*` | the guess over all cycles known for the cell, then over the new one alone |
@@ -56,15 +73,17 @@ pub(super) struct Cycle {
 /// An acceleration: any number of rounds of some cycles, all starting and ending in the same cell.
 #[derive(Debug)]
 pub(super) struct Star {
-    /// The buffer that grows.
-    pub(super) buffer: usize,
+    /// The buffers that grow, and what one round appends to each. More than one only if there is one cycle.
+    pub(super) grows: Vec<(usize, Language)>,
     pub(super) cycles: Vec<Rc<Cycle>>,
-    /// What one round appends, whichever cycle is taken.
-    suffixes: Language,
 }
 
 /// No more cycles than this are kept for one cell and buffer.
 const MOST_CYCLES: usize = 12;
+
+/// Cycles that commit from the buffer they make grow are tried up to this length only: longer ones are dear to check and
+/// hardly ever pass.
+const LONGEST_COMMITTING: usize = 40;
 
 /// Everything about a state but one of its buffers.
 type Surroundings = (CellId, usize, Buffers);
@@ -78,52 +97,78 @@ pub(super) struct Accelerator {
 }
 
 impl Accelerator {
-    /// The buffer in which two states of a cell differ, if it is the only one.
-    pub(super) fn sole_difference(ancestor: &[Language], buffers: &[Language]) -> Option<usize> {
-        let mut different = (0..buffers.len()).filter(|&buffer| ancestor[buffer] != buffers[buffer]);
-        let buffer = different.next()?;
-        different.next().is_none().then_some(buffer)
-    }
-
-    /// Tries to accelerate the cycle of `edges` from `ancestor` to `buffers`, states of the same cell that differ in
-    /// `buffer` only.
+    /// Tries to accelerate the cycle of `edges` from `ancestor` to `buffers`, states of the same cell.
     pub(super) fn accelerate(
         &mut self,
         languages: &mut Languages,
         cell: CellId,
-        buffer: usize,
         ancestor: &[Language],
         buffers: &[Language],
         edges: impl FnOnce() -> Vec<Edge>,
     ) -> Option<(Rc<Star>, Buffers)> {
-        let suffixes = languages.suffixes(ancestor[buffer], buffers[buffer]);
-        if matches!(suffixes, Language::EMPTY | Language::EMPTY_WORD) {
-            return None;
-        }
+        let different = Self::promising(languages, ancestor, buffers)?;
         let edges = edges();
-        if growth(&edges, buffer) <= 0 {
+        if different.iter().any(|&buffer| growth(&edges, buffer) <= 0) {
             return None;
         }
-        let cycle = Rc::new(Cycle { edges, suffixes });
-        let known = self.known(cell, buffer, ancestor);
-        let mut together = known.clone();
-        together.push(Rc::clone(&cycle));
-        for cycles in [together, vec![cycle]] {
-            let suffixes = cycles.iter().fold(Language::EMPTY, |all, one| languages.union(all, one.suffixes));
-            let star = Star { buffer, cycles, suffixes };
+        let may_commit = different.len() == 1 && edges.len() <= LONGEST_COMMITTING;
+        if !may_commit && different.iter().any(|&buffer| commits(&edges, buffer)) {
+            return None;
+        }
+        let mut exact: Buffers = ancestor.into();
+        self.perform_path(languages, &edges, &mut exact);
+        let grow = |languages: &mut Languages, buffer: usize| {
+            let suffixes = languages.suffixes(ancestor[buffer], exact[buffer]);
+            (!nothing(suffixes)).then_some((buffer, suffixes))
+        };
+        let grows: Vec<(usize, Language)> = different.iter().map(|&b| grow(languages, b)).collect::<Option<_>>()?;
+        let cycle = Rc::new(Cycle { edges, suffixes: grows[0].1 });
+        let mut guesses = vec![Star { grows, cycles: vec![Rc::clone(&cycle)] }];
+        if let [buffer] = different[..] {
+            guesses.insert(0, self.with_known(languages, cell, buffer, ancestor, &cycle));
+        }
+        for star in guesses {
             let mut after: Buffers = ancestor.into();
-            if self.perform_star(languages, &star, &mut after) && languages.includes(after[buffer], buffers[buffer]) {
+            if !self.perform_star(languages, &star, &mut after) {
+                continue;
+            }
+            thin(languages, &mut after);
+            if different.iter().all(|&buffer| languages.includes(after[buffer], buffers[buffer])) {
                 self.accepted += 1;
-                let newest = star.cycles.last().expect("invariant: a star has a cycle");
-                self.keep(cell, buffer, ancestor, newest);
+                if let [buffer] = different[..] {
+                    self.keep(cell, buffer, ancestor, &cycle);
+                }
                 return Some((Rc::new(star), after));
             }
         }
         None
     }
 
-    fn known(&self, cell: CellId, buffer: usize, buffers: &[Language]) -> Vec<Rc<Cycle>> {
-        self.cycles.get(&surroundings(cell, buffer, buffers)).cloned().unwrap_or_default()
+    /// The buffers in which two states differ, if something can have been appended to each, and, if they are several,
+    /// nothing was lost.
+    fn promising(languages: &mut Languages, ancestor: &[Language], buffers: &[Language]) -> Option<Vec<usize>> {
+        let different: Vec<usize> = (0..buffers.len()).filter(|&buffer| ancestor[buffer] != buffers[buffer]).collect();
+        let several = different.len() > 1;
+        let grown = |&buffer: &usize| {
+            !nothing(languages.suffixes(ancestor[buffer], buffers[buffer]))
+                && (!several || languages.includes(buffers[buffer], ancestor[buffer]))
+        };
+        different.iter().all(grown).then_some(different)
+    }
+
+    /// The new cycle together with those known for the cell.
+    fn with_known(
+        &self,
+        languages: &mut Languages,
+        cell: CellId,
+        buffer: usize,
+        buffers: &[Language],
+        cycle: &Rc<Cycle>,
+    ) -> Star {
+        let mut cycles = self.cycles.get(&surroundings(cell, buffer, buffers)).cloned().unwrap_or_default();
+        cycles.push(Rc::clone(cycle));
+        let suffixes = cycles.iter().fold(Language::EMPTY, |all, one| languages.union(all, one.suffixes));
+        Star { grows: vec![(buffer, suffixes)], cycles }
     }
 
     fn keep(&mut self, cell: CellId, buffer: usize, buffers: &[Language], cycle: &Rc<Cycle>) {
@@ -135,31 +180,47 @@ impl Accelerator {
 
     /// Repeats the cycles of a star any number of times; leaves the buffers alone and says so if that is not exact.
     pub(super) fn perform_star(&self, languages: &mut Languages, star: &Star, buffers: &mut [Language]) -> bool {
-        let before = buffers[star.buffer];
-        let Some(guess) = languages.append_star(before, star.suffixes) else { return false };
-        let closed = self.is_closed(languages, star, guess, buffers);
+        let mut guess: Buffers = (&*buffers).into();
+        for &(buffer, suffixes) in &star.grows {
+            let Some(iterated) = languages.append_star(buffers[buffer], suffixes) else { return false };
+            guess[buffer] = iterated;
+        }
+        if star.grows.len() > 1 && !self.is_rising(languages, star, buffers) {
+            return false;
+        }
+        let closed = self.is_closed(languages, star, &guess, buffers);
         if closed {
-            buffers[star.buffer] = guess;
+            buffers.copy_from_slice(&guess);
         }
         closed
     }
 
-    /// Is every word of the guess one that was there before, or a round away from another word of the guess?
-    fn is_closed(&self, languages: &mut Languages, star: &Star, guess: Language, before: &[Language]) -> bool {
-        let mut reached = before[star.buffer];
-        for cycle in &star.cycles {
-            let mut buffers: Buffers = before.into();
-            buffers[star.buffer] = guess;
-            self.perform_path(languages, &cycle.edges, &mut buffers);
-            let mut others = (0..before.len()).filter(|&other| other != star.buffer);
-            if others.all(|other| languages.includes(buffers[other], before[other])) {
-                reached = languages.union(reached, buffers[star.buffer]);
-            }
-        }
-        languages.includes(reached, guess)
+    /// Is every content there was before simulated by one that is there after a round?
+    fn is_rising(&self, languages: &mut Languages, star: &Star, before: &[Language]) -> bool {
+        let mut after: Buffers = before.into();
+        self.perform_path(languages, &star.cycles[0].edges, &mut after);
+        thin(languages, &mut after);
+        star.grows.iter().all(|&(buffer, _)| languages.includes(after[buffer], before[buffer]))
     }
 
-    /// Performs a path on other buffer contents than those it was found with.
+    /// Is every word of the guess one that was there before, or a round away from another word of the guess?
+    fn is_closed(&self, languages: &mut Languages, star: &Star, guess: &[Language], before: &[Language]) -> bool {
+        let mut reached: Buffers = before.into();
+        for cycle in &star.cycles {
+            let mut buffers: Buffers = guess.into();
+            self.perform_path(languages, &cycle.edges, &mut buffers);
+            let grows = |buffer: usize| star.grows.iter().any(|grown| grown.0 == buffer);
+            let mut others = (0..before.len()).filter(|&other| !grows(other));
+            if others.all(|other| languages.includes(buffers[other], before[other])) {
+                for &(buffer, _) in &star.grows {
+                    reached[buffer] = languages.union(reached[buffer], buffers[buffer]);
+                }
+            }
+        }
+        star.grows.iter().all(|&(buffer, _)| languages.includes(reached[buffer], guess[buffer]))
+    }
+
+    /// Performs a path on other buffer contents than those it was found with. Nothing is thinned on the way.
     pub(super) fn perform_path(&self, languages: &mut Languages, edges: &[Edge], buffers: &mut [Language]) {
         for edge in edges {
             self.perform_edge(languages, edge, buffers);
@@ -172,6 +233,21 @@ impl Accelerator {
             Edge::Star(star) => {
                 self.perform_star(languages, star, buffers);
             }
+        }
+    }
+}
+
+/// Can nothing have been appended?
+fn nothing(suffixes: Language) -> bool {
+    matches!(suffixes, Language::EMPTY | Language::EMPTY_WORD)
+}
+
+/// Adds what is simulated by the contents that are there; see the module's head. Buffers with stores to several locations
+/// are left alone: it would be sound there too, but gives more different languages than it saves.
+pub(super) fn thin(languages: &mut Languages, buffers: &mut [Language]) {
+    for buffer in buffers {
+        if languages.has_one_location(*buffer) {
+            *buffer = languages.thinned(*buffer);
         }
     }
 }
@@ -194,4 +270,14 @@ fn growth(edges: &[Edge], buffer: usize) -> i64 {
         Edge::Star(_) => 0,
     };
     edges.iter().map(of_edge).sum()
+}
+
+/// Does a path commit from a buffer?
+fn commits(edges: &[Edge], buffer: usize) -> bool {
+    edges.iter().any(|edge| match edge {
+        Edge::Move(taken) => {
+            taken.effects.iter().any(|effect| matches!(*effect, BufferEffect::Commit { buffer: b, .. } if b == buffer))
+        }
+        Edge::Star(star) => star.cycles.iter().any(|cycle| commits(&cycle.edges, buffer)),
+    })
 }

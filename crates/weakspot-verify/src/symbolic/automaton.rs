@@ -13,6 +13,7 @@
 //! | commit: `first(L)`, `suffix¹(L ∩ (m, α)·Σ*)` | [`Languages::first`], [`Languages::quotient`] |
 //! | state inclusion, condition 2 | [`Languages::includes`] |
 //! | `L · (W ∪ {w})*` of the acceleration | [`Languages::append_star`], [`Languages::suffixes`] |
+//! | – (stores overwritten at once) | [`Languages::thinned`], [`Languages::thickened`] |
 //!
 //! The formula the paper prints for `L₁` excludes the wrong set of symbols: after `(m, d)` there may be stores to every
 //! location *except* `m`. That is what is meant and what is done here.
@@ -65,6 +66,7 @@ enum Operation {
     Quotient(Language, Symbol),
     Union(Language, Language),
     Suffixes(Language, Language),
+    Thinned(Language),
 }
 
 /// The arena of languages over one alphabet.
@@ -137,6 +139,14 @@ impl Languages {
     /// The first symbols of the words, ascending: what can be committed.
     pub fn first(&self, language: Language) -> impl Iterator<Item = Symbol> + '_ {
         self.automaton(language).edges(0).iter().map(|edge| edge.0)
+    }
+
+    /// Are all stores of all words to the same location?
+    pub fn has_one_location(&self, language: Language) -> bool {
+        let automaton = self.automaton(language);
+        let mut locations = automaton.symbols().map(|symbol| self.store(symbol).0);
+        let first = locations.next();
+        locations.all(|other| Some(other) == first)
     }
 
     /// A word of least length (the first of them in the order of symbols); `None` if there is none.

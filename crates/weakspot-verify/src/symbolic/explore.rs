@@ -52,7 +52,7 @@ use weakspot_model::problem::ProblemKind;
 use weakspot_model::task::{Budget, Limit, Progress};
 
 use super::SymbolicOptions;
-use super::accelerate::{Accelerator, Edge};
+use super::accelerate::{Accelerator, Edge, thin};
 use super::automaton::Language;
 use super::moves::{ErrorState, Label, Move, Outcome, System, Unsupported};
 use super::state::{Buffers, CellId};
@@ -110,8 +110,10 @@ pub(super) struct Explorer<'p, 'o> {
     deferred: VecDeque<Frame>,
     /// How large that is, in states of all automata together.
     largest: usize,
-    /// Stores performed before the initial state.
-    pub(super) prelude: Vec<Action>,
+    /// Stores performed before the initial state, and the buffers they went to.
+    pub(super) prelude: Vec<(usize, Action)>,
+    /// The buffers after that.
+    pub(super) start: Buffers,
     pub(super) failure: Option<Failure>,
     errors: FxHashSet<ErrorState>,
     pub(super) visited: u64,
@@ -131,7 +133,9 @@ const MOST_ANCESTORS: usize = 8;
 impl<'p, 'o> Explorer<'p, 'o> {
     /// Alg. 1. Only for programs that start without a problem.
     pub(super) fn new(mut system: System<'p>, options: &'o SymbolicOptions) -> Self {
-        let (cell, buffers, prelude) = system.start();
+        let (cell, start, prelude) = system.start();
+        let mut buffers = start.clone();
+        thin(&mut system.languages, &mut buffers);
         let mut explorer = Self {
             system,
             accelerator: Accelerator::default(),
@@ -143,6 +147,7 @@ impl<'p, 'o> Explorer<'p, 'o> {
             deferred: VecDeque::new(),
             largest: FIRST_LARGEST,
             prelude,
+            start,
             failure: None,
             errors: FxHashSet::default(),
             visited: 1,
@@ -260,8 +265,9 @@ impl<'p, 'o> Explorer<'p, 'o> {
     }
 
     /// A state was generated: cover it, accelerate it, store it.
-    fn arrive(&mut self, parent: NodeId, cell: CellId, buffers: Buffers, taken: Move, sleep: Vec<Label>) {
+    fn arrive(&mut self, parent: NodeId, cell: CellId, mut buffers: Buffers, taken: Move, sleep: Vec<Label>) {
         self.visited += 1;
+        thin(&mut self.system.languages, &mut buffers);
         if self.is_covered(cell, &buffers, &sleep) {
             return;
         }
@@ -331,17 +337,14 @@ impl<'p, 'o> Explorer<'p, 'o> {
         let mut next = Some(parent);
         while let Some(id) = next {
             let ancestor = &self.nodes[id.index()];
-            if ancestor.cell == cell
-                && let Some(buffer) = Accelerator::sole_difference(&ancestor.buffers, buffers)
-            {
+            if ancestor.cell == cell {
                 let base = ancestor.buffers.clone();
                 let path = || {
                     let mut edges = path_between(&self.nodes, id, parent);
                     edges.push(edge.clone());
                     edges
                 };
-                let languages = &mut self.system.languages;
-                let found = self.accelerator.accelerate(languages, cell, buffer, &base, buffers, path);
+                let found = self.accelerator.accelerate(&mut self.system.languages, cell, &base, buffers, path);
                 if let Some((star, after)) = found {
                     return Some((id, Edge::Star(star), after));
                 }
@@ -401,10 +404,9 @@ impl<'p, 'o> Explorer<'p, 'o> {
         self.failure.get_or_insert(failure);
     }
 
-    /// The path from the initial state to a stored one, and the initial buffers.
-    pub(super) fn path_to(&self, node: NodeId) -> (Buffers, Vec<Edge>) {
-        let root = NodeId(0);
-        (self.nodes[0].buffers.clone(), path_between(&self.nodes, root, node))
+    /// The path from the initial state to a stored one.
+    pub(super) fn path_to(&self, node: NodeId) -> Vec<Edge> {
+        path_between(&self.nodes, NodeId(0), node)
     }
 }
 

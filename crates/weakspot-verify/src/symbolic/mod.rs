@@ -28,7 +28,10 @@
 //! | finer independence | `moves` |
 //! | a fence waits for the own buffer instead of emptying all buffers | LANGUAGE.md |
 //! | sleep sets with inclusion: a local invariant, waking, retiring | `explore` |
+//! | small states first | `explore` |
 //! | acceleration is guessed and checked; cycles may load and commit | `accelerate` |
+//! | stores that are overwritten at once may be left out | `accelerate` |
+//! | cycles that make several buffers grow | `accelerate` |
 //!
 //! Under PSO there is one buffer for each thread and location. `fence(store_store)` relates the buffers of a thread to
 //! one another, which a product of languages cannot express: where such a fence is reached with stores pending, the

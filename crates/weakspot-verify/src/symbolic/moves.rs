@@ -68,6 +68,15 @@ pub(super) enum BufferEffect {
 }
 
 impl BufferEffect {
+    fn buffer(self) -> usize {
+        match self {
+            Self::Append { buffer, .. }
+            | Self::Load { buffer, .. }
+            | Self::Commit { buffer, .. }
+            | Self::Drained { buffer } => buffer,
+        }
+    }
+
     pub(super) fn perform(self, languages: &mut Languages, buffers: &mut [Language]) {
         let (buffer, after) = match self {
             Self::Append { buffer, symbol } => (buffer, languages.append(buffers[buffer], symbol)),
@@ -180,8 +189,9 @@ impl<'p> System<'p> {
         self.machine.program
     }
 
-    /// The initial state and the stores performed to get there. Only for programs that start without a problem.
-    pub(super) fn start(&mut self) -> (CellId, Buffers, Vec<Action>) {
+    /// The initial state and the stores performed to get there, with the buffers they went to. Only for programs that
+    /// start without a problem.
+    pub(super) fn start(&mut self) -> (CellId, Buffers, Vec<(usize, Action)>) {
         let mut buffers = vec![Language::EMPTY_WORD; self.layout.len()];
         let (mut locals, mut actions) = (Vec::new(), Vec::new());
         for thread in self.program().thread_ids() {
@@ -192,7 +202,7 @@ impl<'p> System<'p> {
             locals.push(settled.1);
             for effect in self.appended(thread, &settled) {
                 effect.perform(&mut self.languages, &mut buffers);
-                actions.push(Action::Step { thread, choice: 0 });
+                actions.push((effect.buffer(), Action::Step { thread, choice: 0 }));
             }
         }
         let cell = Cell {

@@ -39,6 +39,11 @@ impl Dfa {
         &self.edges[self.offsets[state as usize] as usize..self.offsets[state as usize + 1] as usize]
     }
 
+    /// The symbols on all edges.
+    pub(super) fn symbols(&self) -> impl Iterator<Item = Symbol> + '_ {
+        self.edges.iter().map(|edge| edge.0)
+    }
+
     pub(super) fn next(&self, state: u32, symbol: Symbol) -> Option<u32> {
         let edges = self.edges(state);
         edges.binary_search_by_key(&symbol, |edge| edge.0).ok().map(|at| edges[at].1)

@@ -1,5 +1,9 @@
 //! The operations on languages. Each result is computed once for its arguments.
 
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
 use weakspot_model::ids::Loc;
 
 use super::dfa::{Nfa, RawDfa};
@@ -137,7 +141,7 @@ impl Languages {
         })
     }
 
-    /// `prefix · repeated*`; `None` if making it deterministic takes more than [`MOST_SUBSETS`] states.
+    /// `prefix · repeated*`; `None` if making it deterministic takes too many states.
     pub fn append_star(&mut self, prefix: Language, repeated: Language) -> Option<Language> {
         if matches!(repeated, Language::EMPTY | Language::EMPTY_WORD) || prefix == Language::EMPTY {
             return Some(prefix);
@@ -159,6 +163,73 @@ impl Languages {
         let language = raw.map(|raw| self.intern(raw.minimal()));
         self.stars.insert((prefix, repeated), language);
         language
+    }
+
+    /// Every word, and every word with some stores left out, each directly before another store to the same location
+    /// (which may be left out in turn): of a row of stores to one location the youngest is always kept.
+    pub fn thinned(&mut self, language: Language) -> Language {
+        self.remember(Operation::Thinned(language), |this| {
+            let automaton = this.automaton(language);
+            let mut nfa = Nfa::default();
+            let start = nfa.embed(automaton);
+            // Inside a row: a store was left out, and the next one has to be to the same location.
+            let mut inside: FxHashMap<(u32, Loc), u32> = FxHashMap::default();
+            for state in 0..automaton.len() as u32 {
+                for &(symbol, _) in automaton.edges(state) {
+                    inside.entry((state, this.store(symbol).0)).or_insert_with(|| nfa.state(false));
+                }
+            }
+            for state in 0..automaton.len() as u32 {
+                for &(symbol, target) in automaton.edges(state) {
+                    let loc = this.store(symbol).0;
+                    let here = inside[&(state, loc)];
+                    nfa.edge(here, symbol, start + target);
+                    if let Some(&there) = inside.get(&(target, loc)) {
+                        nfa.empty_move(start + state, there);
+                        nfa.empty_move(here, there);
+                    }
+                }
+            }
+            nfa.determinise(&[start])
+        })
+    }
+
+    /// A shortest word of the language that [`Languages::thinned`] can thin to `word`, and which of its symbols are
+    /// kept.
+    pub fn thickened(&self, language: Language, word: &[Symbol]) -> Option<(Vec<Symbol>, Vec<bool>)> {
+        type Place = (u32, usize, Option<Loc>);
+        let automaton = self.automaton(language);
+        let mut came_from: FxHashMap<Place, Option<(Place, Symbol, bool)>> = FxHashMap::default();
+        let mut waiting: VecDeque<Place> = VecDeque::from([(0, 0, None)]);
+        came_from.insert((0, 0, None), None);
+        while let Some(place @ (state, at, row)) = waiting.pop_front() {
+            if at == word.len() && row.is_none() && automaton.accepts(state) {
+                let (mut symbols, mut kept) = (Vec::new(), Vec::new());
+                let mut here = place;
+                while let Some((before, symbol, keeps)) = came_from[&here] {
+                    symbols.push(symbol);
+                    kept.push(keeps);
+                    here = before;
+                }
+                symbols.reverse();
+                kept.reverse();
+                return Some((symbols, kept));
+            }
+            for &(symbol, target) in automaton.edges(state) {
+                let loc = self.store(symbol).0;
+                if row.is_some_and(|row| row != loc) {
+                    continue;
+                }
+                let keep = (word.get(at) == Some(&symbol)).then_some(((target, at + 1, None), true));
+                for (next, keeps) in keep.into_iter().chain([((target, at, Some(loc)), false)]) {
+                    if let Entry::Vacant(entry) = came_from.entry(next) {
+                        entry.insert(Some((place, symbol, keeps)));
+                        waiting.push_back(next);
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// The words `z` with `prefix · z ⊆ whole`: what can have been appended to all of `prefix` on the way to `whole`.

@@ -140,6 +140,17 @@ fn expressions() -> impl Strategy<Value = Expr> {
 
 const LENGTH: usize = 5;
 
+/// All ways to leave stores out that are followed at once by another store to the same location.
+fn thinnings(word: &[Symbol]) -> Words {
+    let mut all = Words::from([word.to_vec()]);
+    for at in 1..word.len() {
+        if word[at - 1].0 / 2 == word[at].0 / 2 {
+            all.extend(thinnings(&[&word[..at - 1], &word[at..]].concat()));
+        }
+    }
+    all
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -195,6 +206,24 @@ proptest! {
             let appended = word.iter().fold(prefix, |language, &symbol| languages.append(language, symbol));
             let fits = prefix != Language::EMPTY && languages.includes(whole, appended);
             prop_assert_eq!(languages.contains(suffixes, &word), fits, "{:?}", word);
+        }
+    }
+
+    #[test]
+    fn thinned_words_are_words_with_overwritten_stores_left_out(expr in expressions()) {
+        let mut languages = alphabet();
+        let language = build(&mut languages, &expr);
+        let thinned = languages.thinned(language);
+        prop_assert_eq!(languages.thinned(thinned), thinned);
+        for word in accepted(&languages, language, LENGTH).iter().flat_map(|word| thinnings(word)) {
+            prop_assert!(languages.contains(thinned, &word), "{:?} is missing", word);
+        }
+        for word in accepted(&languages, thinned, 3) {
+            let (thick, kept) = languages.thickened(language, &word).unwrap();
+            prop_assert!(languages.contains(language, &thick));
+            let kept: Vec<Symbol> = thick.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(s, _)| *s).collect();
+            prop_assert_eq!(&kept, &word);
+            prop_assert!(thick.len() > 8 || thinnings(&thick).contains(&word), "{:?} to {:?}", thick, word);
         }
     }
 
