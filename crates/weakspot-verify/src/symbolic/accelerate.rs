@@ -85,6 +85,9 @@ const MOST_CYCLES: usize = 12;
 /// hardly ever pass.
 const LONGEST_COMMITTING: usize = 40;
 
+/// Languages with larger automata are not accelerated: repeating a path on them takes longer than it is worth.
+const LARGEST_ACCELERATED: usize = 200;
+
 /// Everything about a state but one of its buffers.
 type Surroundings = (CellId, usize, Buffers);
 
@@ -150,7 +153,8 @@ impl Accelerator {
         let different: Vec<usize> = (0..buffers.len()).filter(|&buffer| ancestor[buffer] != buffers[buffer]).collect();
         let several = different.len() > 1;
         let grown = |&buffer: &usize| {
-            !nothing(languages.suffixes(ancestor[buffer], buffers[buffer]))
+            languages.size(buffers[buffer]) <= LARGEST_ACCELERATED
+                && !nothing(languages.suffixes(ancestor[buffer], buffers[buffer]))
                 && (!several || languages.includes(buffers[buffer], ancestor[buffer]))
         };
         different.iter().all(grown).then_some(different)
