@@ -1,0 +1,182 @@
+//! `verify --engine symbolic`: unbounded store buffers as automata (Linden, Wolper, SPIN 2010), carried further.
+//!
+//! A symbolic state has one control point for each thread, one memory, and for each store buffer a regular language: the
+//! set of all contents it can have. Actions work on whole languages, and a cycle that makes a buffer grow is repeated
+//! any number of times in one step. So a program with unbounded loops and unbounded buffers is often explored to the end
+//! in a few hundred states.
+//!
+//! | paper | here |
+//! |---|---|
+//! | Sec. 2, operational TSO | [`weakspot_model::machine`] |
+//! | Sec. 3, buffer automata and their operations | [`automaton`] |
+//! | Sec. 3, a state and its transitions | `state`, `moves` |
+//! | Sec. 4, independence | `moves` |
+//! | Sec. 4, Alg. 1 to 3: sleep sets, state inclusion | `explore` |
+//! | Sec. 4, cycle condition and `cycle(ss, s)` | `accelerate` |
+//! | – (counterexamples as executions) | `witness` |
+//! | Table 2: stored, visited, depth, errors | [`SymbolicReport`] |
+//!
+//! # What the answers mean
+//! * `Verified` and `Violated` are exact for unbounded buffers. A violation has been replayed on the reference machine.
+//! * Acceleration need not find every infinite set of contents (no method can be complete and always exact with one
+//!   language for each buffer). Then the search goes on until a limit of the budget: `Inconclusive`.
+//!
+//! # Where it departs from the paper, and why that is sound
+//! | departure | argument in |
+//! |---|---|
+//! | due stores are performed with the step before them | `moves` |
+//! | finer independence | `moves` |
+//! | a fence waits for the own buffer instead of emptying all buffers | LANGUAGE.md |
+//! | sleep sets with inclusion: a local invariant, waking, retiring | `explore` |
+//! | small states first | `explore` |
+//! | acceleration is guessed and checked; cycles may load and commit | `accelerate` |
+//! | stores that are overwritten at once may be left out | `accelerate` |
+//! | cycles that make several buffers grow | `accelerate` |
+//!
+//! Under PSO there is one buffer for each thread and location. `fence(store_store)` relates the buffers of a thread to
+//! one another, which a product of languages cannot express: where such a fence is reached with stores pending, the
+//! engine refuses ([`SymbolicError::StoreStoreFence`]).
+//!
+//! Deliberately absent: liveness, parallel search, symmetry.
+
+mod accelerate;
+pub mod automaton;
+mod explore;
+mod moves;
+mod state;
+mod witness;
+
+use thiserror::Error;
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ids::{Site, ThreadId};
+use weakspot_model::ir::Program;
+use weakspot_model::machine::{Machine, Outcome};
+use weakspot_model::replay::{Ending, ReplayError};
+use weakspot_model::task::{Budget, Progress, Verdict};
+
+use self::explore::Explorer;
+use self::moves::{System, Unsupported};
+
+/// How to search.
+#[derive(Debug, Clone)]
+pub struct SymbolicOptions {
+    /// The memory model.
+    pub model: MemoryModel,
+    /// A deadlock is not a problem.
+    pub allow_deadlock: bool,
+    /// A waiting thread may wake without a notification.
+    pub spurious_wakeups: bool,
+    /// Stop after this many states.
+    pub max_states: Option<u64>,
+    /// Go on after the first error, and count them all.
+    pub all_errors: bool,
+}
+
+impl SymbolicOptions {
+    /// The defaults for a model.
+    pub fn new(model: MemoryModel) -> Self {
+        Self { model, allow_deadlock: false, spurious_wakeups: false, max_states: None, all_errors: false }
+    }
+}
+
+/// What came of a search; the columns of the paper's Table 2.
+#[derive(Debug, Clone)]
+pub struct SymbolicReport {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Symbolic states stored, those retired later included.
+    pub states_stored: u64,
+    /// Symbolic states generated.
+    pub states_visited: u64,
+    /// Actions taken.
+    pub transitions: u64,
+    /// The longest path to a stored state; an acceleration counts as one step.
+    pub max_depth: u64,
+    /// Distinct error states found: control and memory of a state in which two threads are inside, a thread is about to
+    /// fail, the program is deadlocked or `final` fails. One, unless [`SymbolicOptions::all_errors`].
+    pub errors: u64,
+    /// Cycles that were repeated any number of times in one step.
+    pub accelerations: u64,
+}
+
+/// Why there is no answer at all.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SymbolicError {
+    /// A store-store fence under PSO, reached with stores pending.
+    #[error("the symbolic engine cannot represent `fence(store_store)` with pending stores under pso")]
+    StoreStoreFence {
+        /// The thread that reached it.
+        thread: ThreadId,
+        /// The fence.
+        site: Site,
+    },
+    /// A mistake of this engine: the reference machine does not accept the execution.
+    #[error("the counterexample does not replay: {0}")]
+    Replay(#[from] ReplayError),
+    /// A mistake of this engine: the reference machine sees no problem in the execution.
+    #[error("the counterexample is none: the execution ends with {ending:?}")]
+    NoProblem {
+        /// What it ends with.
+        ending: Box<Ending>,
+    },
+    /// A mistake of this engine: no concrete words follow the symbolic path.
+    #[error("the counterexample has a gap: no buffer contents follow the symbolic path")]
+    Gap,
+}
+
+impl SymbolicError {
+    /// Is it the program that cannot be represented, rather than a mistake of the engine?
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::StoreStoreFence { .. })
+    }
+}
+
+impl From<Unsupported> for SymbolicError {
+    fn from(Unsupported { thread, site }: Unsupported) -> Self {
+        Self::StoreStoreFence { thread, site }
+    }
+}
+
+/// Does the program meet its specification, buffers unbounded?
+pub fn verify(
+    program: &Program,
+    options: &SymbolicOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<SymbolicReport, SymbolicError> {
+    let machine = Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, options.model) };
+    match machine.start().1 {
+        Outcome::Continues => {}
+        Outcome::Pruned => return Ok(at_once(Verdict::Verified, 0)),
+        Outcome::Failed(_) => return Ok(at_once(Verdict::Violated(witness::judge(&machine, Vec::new())?), 1)),
+    }
+    let mut explorer = Explorer::new(System::new(machine), options);
+    let limit = explorer.run(budget, progress)?;
+    let verdict = match (explorer.failure.take(), limit) {
+        (Some(failure), _) => Verdict::Violated(explorer.witness(&failure)?),
+        (None, Some(limit)) => Verdict::Inconclusive(limit),
+        (None, None) => Verdict::Verified,
+    };
+    Ok(SymbolicReport {
+        verdict,
+        states_stored: explorer.stored(),
+        states_visited: explorer.visited,
+        transitions: explorer.transitions,
+        max_depth: explorer.max_depth(),
+        errors: explorer.errors(),
+        accelerations: explorer.accelerator.accepted,
+    })
+}
+
+/// The program ends before it has begun.
+fn at_once(verdict: Verdict, errors: u64) -> SymbolicReport {
+    SymbolicReport {
+        verdict,
+        states_stored: 0,
+        states_visited: 0,
+        transitions: 0,
+        max_depth: 0,
+        errors,
+        accelerations: 0,
+    }
+}
