@@ -33,6 +33,7 @@ use weakspot_model::ir::{Instr, Program};
 use weakspot_model::replay::{ReplayError, Witness};
 use weakspot_model::task::{Budget, Limit, Progress};
 use weakspot_verify::explicit::{self, ExplicitOptions};
+use weakspot_verify::symbolic;
 
 pub use impact::Impact;
 pub use violation::{CycleStep, Violation};
@@ -154,6 +155,9 @@ pub enum InternalError {
     /// Of the explicit engine.
     #[error(transparent)]
     Explicit(#[from] explicit::InternalError),
+    /// Of the symbolic engine.
+    #[error(transparent)]
+    Symbolic(#[from] symbolic::SymbolicError),
     /// Of the attack engine.
     #[error("the attack does not replay: {0}")]
     Attack(#[from] ReplayError),

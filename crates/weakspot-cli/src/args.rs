@@ -204,6 +204,9 @@ pub struct VerifyArgs {
     /// explicit: look at every interleaving instead of one of each kind
     #[arg(long)]
     pub no_reduction: bool,
+    /// symbolic: go on after the first error state, and count them all
+    #[arg(long)]
+    pub count_errors: bool,
     /// abstract: the abstract domain of buffers
     #[arg(long, value_enum)]
     pub domain: Option<Domain>,

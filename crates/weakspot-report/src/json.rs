@@ -205,13 +205,24 @@ pub struct Verify<'a> {
     pub transitions: u64,
     /// Could a violation be an artefact of an abstraction?
     pub spurious_possible: bool,
+    /// Distinct error states; only where the engine counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<u64>,
+    /// symbolic: states generated, whether they were stored or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visited: Option<u64>,
+    /// symbolic: the longest path to a stored state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u64>,
     /// The bound on the stores one buffer may hold; absent if the engine has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<usize>,
-    /// The most stores any buffer held.
-    pub max_buffer: usize,
-    /// Bytes of the engine's tables.
-    pub memory_bytes: u64,
+    /// explicit: the most stores any buffer held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_buffer: Option<usize>,
+    /// explicit: bytes of the engine's tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// Why there is no answer: `buffer`, `time`, `memory`, `cancelled` or `states`; only when `inconclusive`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<&'static str>,

@@ -2,16 +2,19 @@
 
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Machine;
 use weakspot_model::replay::Replay;
-use weakspot_model::task::Verdict;
+use weakspot_model::source::Diagnostic;
+use weakspot_model::task::{Budget, Progress, Verdict};
 use weakspot_report::json;
 use weakspot_report::style::Role;
 use weakspot_report::timeline::Execution;
 use weakspot_verify::explicit::{self, ExplicitOptions, ExplicitReport};
+use weakspot_verify::symbolic::{self, SymbolicError, SymbolicOptions};
 
 use super::{dump_ir, limits};
 use crate::args::{Engine, VerifyArgs};
@@ -27,13 +30,14 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, Failure> {
     if args.dump_ir {
         return dump_ir("verify", &program, output);
     }
-    let options = explicit_options(args);
     let budget = limits::budget(&args.limits)?;
     let progress = SearchProgress::new(output, &program.source.name);
-    let report = explicit::try_verify(&program, &options, &budget, &progress);
+    let found = match args.engine {
+        Engine::Symbolic => symbolically(args, &program, &budget, &progress),
+        Engine::Explicit | Engine::Abstract => explicitly(args, &program, &budget, &progress),
+    };
     progress.finish();
-    let report = report.map_err(|error| Failure::Internal(error.to_string()))?;
-    let answer = Answer::new(args, &options, &program, report, output.seconds())?;
+    let answer = Answer::new(args, &program, found?, output.seconds())?;
     answer.print(output)?;
     Ok(answer.exit())
 }
@@ -57,13 +61,20 @@ fn refuse_unfitting_options(args: &VerifyArgs) -> Result<(), Failure> {
             (args.buffer.is_some(), "`--buffer`"),
             (args.shortest, "`--shortest`"),
             (args.no_reduction, "`--no-reduction`"),
+            (args.limits.jobs.is_some(), "`--jobs`"),
         ];
         if let Some((_, option)) = explicit_only.into_iter().find(|(given, _)| *given) {
             return Err(refuse(option, "explicit"));
         }
+    }
+    if args.count_errors && args.engine != Engine::Symbolic {
+        return Err(refuse("`--count-errors`", "symbolic"));
+    }
+    if args.engine == Engine::Abstract {
         return Err(Failure::Usage {
             message: format!("the {engine} engine is not there yet"),
-            help: "`--engine explicit` verifies with buffers up to `--buffer N`".to_owned(),
+            help: "`--engine symbolic` verifies with unbounded buffers, `--engine explicit` up to `--buffer N`"
+                .to_owned(),
         });
     }
     Ok(())
@@ -82,14 +93,84 @@ fn explicit_options(args: &VerifyArgs) -> ExplicitOptions {
     }
 }
 
+/// What an engine found.
+struct Found {
+    verdict: Verdict,
+    states: u64,
+    transitions: u64,
+    details: Details,
+}
+
+/// What only one of the engines can tell.
+enum Details {
+    Explicit {
+        /// The most stores any buffer held.
+        max_buffer: usize,
+        /// How many it was allowed to hold.
+        bound: usize,
+        stored_bytes: u64,
+    },
+    Symbolic {
+        visited: u64,
+        max_depth: u64,
+        accelerations: u64,
+        /// Error states, if all were counted.
+        errors: Option<u64>,
+    },
+}
+
+fn explicitly(
+    args: &VerifyArgs,
+    program: &Program,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Found, Failure> {
+    let options = explicit_options(args);
+    let report = explicit::try_verify(program, &options, budget, progress);
+    let report = report.map_err(|error| Failure::Internal(error.to_string()))?;
+    let ExplicitReport { verdict, states, transitions, max_buffer, stored_bytes } = report;
+    let details = Details::Explicit { max_buffer, bound: options.buffer, stored_bytes };
+    Ok(Found { verdict, states, transitions, details })
+}
+
+fn symbolically(
+    args: &VerifyArgs,
+    program: &Program,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Found, Failure> {
+    let options = SymbolicOptions {
+        allow_deadlock: args.allow_deadlock,
+        spurious_wakeups: args.spurious_wakeups,
+        all_errors: args.count_errors,
+        ..SymbolicOptions::new(args.model.into())
+    };
+    let report = symbolic::verify(program, &options, budget, progress).map_err(|error| match error {
+        SymbolicError::StoreStoreFence { site, .. } => {
+            let span = program.sites[site.index()].span;
+            let refusal = Diagnostic::error("unsupported", error.to_string(), span)
+                .label("a store may be pending here")
+                .help("`--engine explicit` knows this fence; under tso it has no effect");
+            Failure::Source(Arc::clone(&program.source), vec![refusal])
+        }
+        error => Failure::Internal(error.to_string()),
+    })?;
+    let details = Details::Symbolic {
+        visited: report.states_visited,
+        max_depth: report.max_depth,
+        accelerations: report.accelerations,
+        errors: args.count_errors.then_some(report.errors),
+    };
+    let (states, transitions) = (report.states_stored, report.transitions);
+    Ok(Found { verdict: report.verdict, states, transitions, details })
+}
+
 /// What the engine found, checked by replay.
 struct Answer<'a> {
     program: &'a Program,
     model: MemoryModel,
     engine: Engine,
-    /// The bound on the stores one buffer may hold.
-    buffer: usize,
-    report: ExplicitReport,
+    found: Found,
     /// The replayed execution, if the specification is violated.
     replay: Option<Replay>,
     seconds: f64,
@@ -97,16 +178,10 @@ struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// Replays the witness: an execution that the reference machine does not have is never shown.
-    fn new(
-        args: &VerifyArgs,
-        options: &ExplicitOptions,
-        program: &'a Program,
-        report: ExplicitReport,
-        seconds: f64,
-    ) -> Result<Self, Failure> {
-        let model = options.model;
-        let machine = Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, model) };
-        let replay = match &report.verdict {
+    fn new(args: &VerifyArgs, program: &'a Program, found: Found, seconds: f64) -> Result<Self, Failure> {
+        let model = args.model.into();
+        let machine = Machine { spurious_wakeups: args.spurious_wakeups, ..Machine::new(program, model) };
+        let replay = match &found.verdict {
             Verdict::Violated(witness) => Some(
                 witness
                     .replay(&machine)
@@ -114,11 +189,11 @@ impl<'a> Answer<'a> {
             ),
             Verdict::Verified | Verdict::Inconclusive(_) => None,
         };
-        Ok(Self { program, model, engine: args.engine, buffer: options.buffer, report, replay, seconds })
+        Ok(Self { program, model, engine: args.engine, found, replay, seconds })
     }
 
     fn verdict(&self) -> &'static str {
-        match self.report.verdict {
+        match self.found.verdict {
             Verdict::Verified => "verified",
             Verdict::Violated(_) => "violated",
             Verdict::Inconclusive(_) => "inconclusive",
@@ -126,7 +201,7 @@ impl<'a> Answer<'a> {
     }
 
     fn exit(&self) -> Exit {
-        match self.report.verdict {
+        match self.found.verdict {
             Verdict::Verified => Exit::Good,
             Verdict::Violated(_) => Exit::Problem,
             Verdict::Inconclusive(_) => Exit::NoAnswer,
@@ -158,7 +233,7 @@ impl<'a> Answer<'a> {
         };
         let verdict = output.out.paint(role, self.verdict());
         let mut text = format!("{verdict}: {} under {}", self.program.source.name, self.model.name());
-        let _ = match &self.report.verdict {
+        let _ = match &self.found.verdict {
             Verdict::Verified => writeln!(text),
             Verdict::Violated(witness) => writeln!(text, ": {}", witness.problem.message),
             Verdict::Inconclusive(limit) => writeln!(text, ": {}", limits::reached(*limit)),
@@ -168,23 +243,38 @@ impl<'a> Answer<'a> {
 
     /// What it took, and without an answer what to do.
     fn figures(&self, verbose: bool) -> String {
-        let ExplicitReport { states, transitions, max_buffer, stored_bytes, .. } = self.report;
+        let Found { states, transitions, .. } = self.found;
         let plural = if states == 1 { "" } else { "s" };
         let (engine, seconds) = (self.engine.name(), self.seconds);
         let mut text = format!("  {engine} engine, {states} state{plural}, {seconds:.2} s\n");
-        if verbose {
-            let (rate, mib) = (states as f64 / seconds.max(1e-6), stored_bytes as f64 / f64::from(1 << 20));
-            let _ = writeln!(text, "  {transitions} transitions, {rate:.0} states/s, {mib:.1} MiB of tables");
-            let _ = writeln!(text, "  most stores in a buffer: {max_buffer} (bound {})", self.buffer);
+        if let Details::Symbolic { errors: Some(errors), .. } = self.found.details {
+            let _ = writeln!(text, "  {errors} error states");
         }
-        if let Verdict::Inconclusive(limit) = self.report.verdict {
+        if verbose {
+            let rate = states as f64 / seconds.max(1e-6);
+            let _ = writeln!(text, "  {transitions} transitions, {rate:.0} states/s");
+            let _ = match self.found.details {
+                Details::Explicit { max_buffer, bound, stored_bytes } => {
+                    let mib = stored_bytes as f64 / f64::from(1 << 20);
+                    writeln!(text, "  {mib:.1} MiB of tables, most stores in a buffer: {max_buffer} (bound {bound})")
+                }
+                Details::Symbolic { visited, max_depth, accelerations, .. } => {
+                    writeln!(text, "  {visited} states visited, depth {max_depth}, {accelerations} cycles accelerated")
+                }
+            };
+        }
+        if let Verdict::Inconclusive(limit) = self.found.verdict {
             let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(limit));
         }
         text
     }
 
     fn object(&self) -> json::Verify<'_> {
-        let ExplicitReport { states, transitions, max_buffer, stored_bytes, .. } = self.report;
+        let Found { states, transitions, ref details, .. } = self.found;
+        let (explicit, symbolic) = match *details {
+            Details::Explicit { max_buffer, bound, stored_bytes } => (Some((max_buffer, bound, stored_bytes)), None),
+            Details::Symbolic { visited, max_depth, errors, .. } => (None, Some((visited, max_depth, errors))),
+        };
         json::Verify {
             head: json::Head {
                 command: "verify",
@@ -197,10 +287,13 @@ impl<'a> Answer<'a> {
             states,
             transitions,
             spurious_possible: false,
-            buffer: (self.model != MemoryModel::Sc).then_some(self.buffer),
-            max_buffer,
-            memory_bytes: stored_bytes,
-            limit: match self.report.verdict {
+            errors: symbolic.and_then(|(_, _, errors)| errors),
+            visited: symbolic.map(|(visited, ..)| visited),
+            depth: symbolic.map(|(_, depth, _)| depth),
+            buffer: explicit.filter(|_| self.model != MemoryModel::Sc).map(|(_, bound, _)| bound),
+            max_buffer: explicit.map(|(max_buffer, ..)| max_buffer),
+            memory_bytes: explicit.map(|(.., bytes)| bytes),
+            limit: match self.found.verdict {
                 Verdict::Inconclusive(limit) => Some(limits::name(limit)),
                 _ => None,
             },

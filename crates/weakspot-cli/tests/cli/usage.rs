@@ -64,15 +64,43 @@ fn numbers_out_of_range_are_refused() {
 }
 
 #[test]
-fn engines_that_are_not_there_are_named_not_pretended() {
+fn an_engine_that_is_not_there_is_named_not_pretended() {
     refused(
-        &["verify", "sb.weak", "--model", "tso", "--engine", "symbolic"],
-        &["symbolic", "not there yet", "explicit"],
+        &["verify", "sb.weak", "--model", "tso", "--engine", "abstract"],
+        &["abstract", "not there yet", "explicit"],
     );
-    refused(
-        &["verify", "sb.weak", "--model", "tso", "--engine", "abstract", "-k", "1"],
-        &["abstract", "not there yet"],
-    );
+}
+
+#[test]
+fn the_symbolic_engine_answers_with_unbounded_buffers_and_refuses_what_it_cannot_represent() {
+    let endless = "shared x, y;\nthread a { loop { x = 1; x = 2; let r = y; } }\nthread b { loop { let r = x; assert(r < 3); } }\n";
+    let workspace = Workspace::with("endless.weak", endless);
+    let run = workspace.run(&["verify", "endless.weak", "--model", "tso", "--engine", "symbolic", "--json"]);
+    let object = run.json();
+    assert_eq!((run.code, object["engine"].as_str()), (0, Some("symbolic")), "{run:?}");
+    assert!(object["visited"].is_u64() && object["depth"].is_u64() && object["buffer"].is_null(), "{run:?}");
+    let run = workspace.run(&["verify", "endless.weak", "--model", "tso", "--engine", "explicit", "--no-reduction"]);
+    assert_eq!(run.code, 3, "{run:?}");
+
+    let run = self::workspace().run(&[
+        "verify",
+        "sb.weak",
+        "--model",
+        "tso",
+        "--engine",
+        "symbolic",
+        "--count-errors",
+        "--json",
+    ]);
+    assert_eq!((run.code, run.json()["errors"].as_u64()), (1, Some(1)), "{run:?}");
+
+    let fenced = "shared x, y;\nthread a { x = 1; fence(store_store); y = 1; }\nthread b { let r = y; let s = x; }\n";
+    let workspace = Workspace::with("fenced.weak", fenced);
+    let run = workspace.run(&["verify", "fenced.weak", "--model", "pso", "--engine", "symbolic"]);
+    assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
+    assert!(run.err.contains("fenced.weak:2:19") && run.err.contains("store_store"), "{run:?}");
+    refused(&["verify", "sb.weak", "--model", "tso", "--engine", "symbolic", "--jobs", "2"], &["--jobs", "explicit"]);
+    refused(&["verify", "sb.weak", "--model", "tso", "--count-errors"], &["--count-errors", "symbolic"]);
 }
 
 #[test]
