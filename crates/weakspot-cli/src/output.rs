@@ -8,7 +8,7 @@ use std::time::Instant;
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 use weakspot_report::json;
-use weakspot_report::style::{DEFAULT_WIDTH, Style};
+use weakspot_report::style::{DEFAULT_WIDTH, Role, Style, wrap};
 
 use crate::args::{Colour, CommonArgs};
 use crate::exit::Failure;
@@ -75,6 +75,15 @@ impl Output {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The first line of an answer: the verdict painted, then what it is about and what it means. Folded to the width
+    /// of the terminal, with what follows the first line indented; always one line with `--quiet`.
+    pub fn headline(&self, role: Role, verdict: &str, rest: &str) -> String {
+        let width = if self.quiet { usize::MAX } else { self.out.width - 2 };
+        let text = wrap(&format!("{verdict}: {rest}"), width).join("\n  ");
+        let painted = self.out.paint(role, verdict);
+        format!("{painted}{}\n", text.strip_prefix(verdict).unwrap_or_default())
     }
 
     /// Prints a result as JSON.

@@ -2,19 +2,19 @@
 //!
 //! Every local state a thread reaches is interned once; a step is then a look-up of (state, result), and a [`Token`] is
 //! the number of a state. Registers that nobody will read again are set to 0 before a state is interned
-//! ([`crate::spin::Liveness`]), so states that behave alike are one state.
+//! ([`Liveness`]), so states that behave alike are one state.
 //!
 //! # Cells
 //! Memory locations come first, then mutexes, then condition variables: see [`Cells`].
 
 use rustc_hash::FxHashMap;
 use weakspot_model::ids::{CondvarId, Loc, MutexId, Pc, Site, ThreadId};
-use weakspot_model::ir::{Instr, Program, RmwOp, Thread};
+use weakspot_model::ir::{Program, RmwOp, Thread};
+use weakspot_model::liveness::Liveness;
 use weakspot_model::local::{self, Advance, LocalState, Pause};
 use weakspot_model::problem::{Fault, FaultKind, Problem};
 use weakspot_model::trace::Cell;
 
-use crate::spin::Liveness;
 use crate::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
 
 /// How memory locations, mutexes and condition variables are numbered as cells.
@@ -123,11 +123,10 @@ impl<'p> Interpreter<'p> {
     /// The threads of a program, at their first pauses. `unroll` bounds how often a thread may reach an instruction by
     /// a jump backwards.
     pub fn new(program: &'p Program, unroll: Option<u32>) -> Self {
-        let observed = crate::spin::observed_registers(program);
         let mut this = Self {
             program,
             cells: Cells::of(program),
-            liveness: program.threads.iter().zip(&observed).map(|(t, observed)| Liveness::of(t, observed)).collect(),
+            liveness: program.threads.iter().map(Liveness::of).collect(),
             unroll,
             tokens: true,
             has_critical: program.threads.iter().any(|thread| thread.critical.contains(&true)),
@@ -268,7 +267,7 @@ impl<'p> Interpreter<'p> {
                         node.pending = Pending::Bounded;
                     }
                 }
-                self.liveness[thread.index()].clear_dead(&mut local);
+                self.liveness[thread.index()].forget_dead(&mut local);
             }
         }
         let ended = node.pending.is_last() && node.pending != Pending::Ended;
@@ -432,19 +431,5 @@ impl System for Interpreter<'_> {
 
     fn judge(&self, memory: &dyn Fn(CellId) -> i64) -> Judgement {
         self.run_final(memory).unwrap_or(Judgement::Fails)
-    }
-}
-
-/// The instruction set has one register that is written by each of these.
-pub(crate) fn written_register(instr: &Instr) -> Option<weakspot_model::ids::Reg> {
-    match *instr {
-        Instr::Load { dst, .. }
-        | Instr::Choose { dst, .. }
-        | Instr::ThreadRegister { dst, .. }
-        | Instr::Set { dst, .. }
-        | Instr::Unary { dst, .. }
-        | Instr::Binary { dst, .. } => Some(dst),
-        Instr::Rmw { dst, .. } => dst,
-        _ => None,
     }
 }

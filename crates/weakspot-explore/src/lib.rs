@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`system`] | the border: threads without memory, that can be run again |
 //! | [`interpreter`] | a `Program` as a `System` |
-//! | [`spin`] | which registers still matter |
 //! | [`clocks`] | vector clocks in flat tables |
 //! | [`graph`] | execution graphs: po, rf, co and their clocks |
 //! | [`linearise`] | total orders of a graph |
@@ -51,6 +50,5 @@ pub mod outcome;
 mod parallel;
 pub mod replay;
 pub mod schedule;
-pub mod spin;
 pub mod system;
 pub mod trust;

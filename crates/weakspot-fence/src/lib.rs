@@ -48,6 +48,7 @@ use weakspot_model::replay::{ReplayError, Witness};
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 use weakspot_verify::explicit;
+use weakspot_verify::symbolic;
 
 pub use clause::{Passed, Reason, Snippet};
 pub use points::PointPlace;
@@ -178,6 +179,9 @@ pub enum FenceError {
     /// Of the explicit engine.
     #[error(transparent)]
     Explicit(#[from] explicit::InternalError),
+    /// Of the symbolic engine.
+    #[error(transparent)]
+    Symbolic(#[from] symbolic::SymbolicError),
     /// Of the attack engine.
     #[error("the attack does not replay: {0}")]
     Attack(#[from] ReplayError),

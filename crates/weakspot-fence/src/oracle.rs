@@ -6,6 +6,7 @@ use weakspot_model::machine::Action;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
+use weakspot_verify::symbolic::{self, SymbolicOptions};
 
 use crate::{FenceError, FenceOptions, Goal};
 
@@ -47,6 +48,9 @@ impl Effort {
     }
 }
 
+/// States after which the symbolic engine is given up; they are dearer than explicit ones.
+const MAX_SYMBOLIC_STATES: u64 = 20_000;
+
 /// Whom to ask.
 pub(crate) struct Oracle<'a> {
     pub(crate) options: &'a FenceOptions,
@@ -85,7 +89,29 @@ impl Oracle<'_> {
         if matches!(reached, Limit::Buffer(_) | Limit::States(_)) && self.adds_no_trace(program)? {
             return Ok(Answer::Correct);
         }
+        if matches!(reached, Limit::Buffer(_)) && effort == Effort::Full {
+            return self.symbolic(program, reached);
+        }
         Ok(Answer::Undecided(reached))
+    }
+
+    /// Buffers without a bound, for programs whose stores fill any.
+    fn symbolic(&mut self, program: &Program, reached: Limit) -> Result<Answer, FenceError> {
+        let FenceOptions { model, allow_deadlock, spurious_wakeups, .. } = *self.options;
+        let max_states = Some(MAX_SYMBOLIC_STATES);
+        let defaults = SymbolicOptions::new(model);
+        let options = SymbolicOptions { allow_deadlock, spurious_wakeups, max_states, ..defaults };
+        let report = match symbolic::verify(program, &options, self.budget, self.progress) {
+            Err(error) if error.is_refusal() => return Ok(Answer::Undecided(reached)),
+            report => report?,
+        };
+        self.states += report.states_stored;
+        Ok(match report.verdict {
+            Verdict::Verified => Answer::Correct,
+            Verdict::Violated(witness) => Answer::Broken(vec![witness.actions]),
+            Verdict::Inconclusive(Limit::States(_)) => Answer::Undecided(reached),
+            Verdict::Inconclusive(limit) => Answer::Undecided(limit),
+        })
     }
 
     /// Store-buffer safe, so as correct as under SC, which the caller has seen to.

@@ -178,7 +178,7 @@ impl<'a> Answer<'a> {
             Some(impact) => format!("{} ({impact})", self.verdict()),
             None => self.verdict().to_owned(),
         };
-        let (verdict, file, model) = (output.out.paint(role, &verdict), &self.program.source.name, self.model.name());
+        let (file, model) = (&self.program.source.name, self.model.name());
         let meaning = match &self.report.verdict {
             Verdict::Safe if self.model == MemoryModel::Sc => "every SC execution is correct".to_owned(),
             Verdict::Safe => "every SC execution is correct, and store buffers add no other".to_owned(),
@@ -192,7 +192,7 @@ impl<'a> Answer<'a> {
             Verdict::Error(witness) => format!("{} (already under sc)", witness.problem.message),
             Verdict::Bounded(bound) => reached(*bound),
         };
-        format!("{verdict}: {file} under {model}: {meaning}\n")
+        output.headline(role, &verdict, &format!("{file} under {model}: {meaning}"))
     }
 
     /// Which engine and why, and what it took.
@@ -200,7 +200,7 @@ impl<'a> Answer<'a> {
         let CheckReport { states, executions, blocked, borderline, why, .. } = *self.report;
         let mut text = match self.report.engine {
             Engine::Attack => {
-                format!("  attack engine ({why}; exact for unbounded loops and buffers): {states} states")
+                format!("  attack engine ({why}; unbounded and exact): {states} states")
             }
             Engine::Stateless => format!("  stateless engine ({why}): {executions} SC executions"),
         };

@@ -160,7 +160,6 @@ impl<'a> Answer<'a> {
             Exit::NoAnswer => Role::Unknown,
             _ => Role::Failure,
         };
-        let (verdict, file) = (output.out.paint(role, self.verdict()), &self.program.source.name);
         let meaning = match (&self.report.verdict, &self.report.placement) {
             (FenceVerdict::Impossible(Some(witness)), _) => {
                 format!("{} (already under sc, where fences change nothing)", witness.problem.message)
@@ -170,7 +169,8 @@ impl<'a> Answer<'a> {
             (_, Some(placement)) => self.found(placement),
             (_, None) => self.goal().to_owned(),
         };
-        format!("{verdict}: {file} under {}: {meaning}\n", self.options.model.name())
+        let (file, model) = (&self.program.source.name, self.options.model.name());
+        output.headline(role, self.verdict(), &format!("{file} under {model}: {meaning}"))
     }
 
     /// What the program does with the placement.

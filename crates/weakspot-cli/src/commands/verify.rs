@@ -231,14 +231,13 @@ impl<'a> Answer<'a> {
             Exit::Problem => Role::Failure,
             _ => Role::Unknown,
         };
-        let verdict = output.out.paint(role, self.verdict());
-        let mut text = format!("{verdict}: {} under {}", self.program.source.name, self.model.name());
-        let _ = match &self.found.verdict {
-            Verdict::Verified => writeln!(text),
-            Verdict::Violated(witness) => writeln!(text, ": {}", witness.problem.message),
-            Verdict::Inconclusive(limit) => writeln!(text, ": {}", limits::reached(*limit)),
+        let meaning = match &self.found.verdict {
+            Verdict::Verified => String::new(),
+            Verdict::Violated(witness) => format!(": {}", witness.problem.message),
+            Verdict::Inconclusive(limit) => format!(": {}", limits::reached(*limit)),
         };
-        text
+        let (file, model) = (&self.program.source.name, self.model.name());
+        output.headline(role, self.verdict(), &format!("{file} under {model}{meaning}"))
     }
 
     /// What it took, and without an answer what to do.

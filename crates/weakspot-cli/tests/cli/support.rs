@@ -59,6 +59,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// Standard output on one line: where it was folded does not matter.
+    pub fn unfolded(&self) -> String {
+        self.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// The object on standard output.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
