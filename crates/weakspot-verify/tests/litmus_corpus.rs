@@ -11,7 +11,7 @@ use weakspot_model::source::SourceFile;
 use weakspot_verify::litmus::{Scratch, run};
 
 /// The corpus may grow, not shrink.
-const AT_LEAST: usize = 79;
+const AT_LEAST: usize = 84;
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/litmus");
