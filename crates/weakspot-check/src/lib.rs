@@ -184,7 +184,8 @@ pub fn check(
         Some(Engine::Attack) => attack::check(program, options, budget, progress, "asked for"),
         Some(Engine::Stateless) => stateless::check(program, options, budget, progress, "asked for"),
         None if has_loops(program) => attack::check(program, options, budget, progress, "the program has loops"),
-        None if assumes(program) => attack::check(program, options, budget, progress, "the program assumes something"),
+        // a monitor does not see that the execution it warns of would be pruned later
+        None if program.assumes() => attack::check(program, options, budget, progress, "the program assumes something"),
         None if options.spurious_wakeups => {
             attack::check(program, options, budget, progress, "wake-ups may be spurious")
         }
@@ -204,12 +205,6 @@ impl CheckOptions {
     fn needs_stateless(&self) -> bool {
         self.monitor.is_some() || self.max_preemptions.is_some() || self.unroll.is_some()
     }
-}
-
-/// Is there an `assume`? A monitor does not see that the execution it warns of would be pruned later.
-fn assumes(program: &Program) -> bool {
-    let mut code = program.threads.iter().flat_map(|thread| &thread.code);
-    code.any(|instr| matches!(instr, Instr::Assume { .. }))
 }
 
 /// Does some thread jump backwards?

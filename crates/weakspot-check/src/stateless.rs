@@ -17,7 +17,7 @@ use weakspot_model::task::{self, Budget, Limit, Progress};
 use weakspot_verify::explicit;
 use weakspot_verify::robust::RobustVerdict;
 
-use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Violation, assumes, attack, impact};
+use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Violation, attack, impact};
 
 pub fn check(
     program: &Program,
@@ -34,7 +34,7 @@ pub fn check(
         settled(&explored, options)
     } else if let Some(witness) = error_elsewhere(program, options, budget, progress, &explored)? {
         Verdict::Error(witness)
-    } else if assumes(program) {
+    } else if program.assumes() {
         return attack::check(program, options, budget, progress, "an assume makes the monitor's finding uncertain");
     } else {
         violations = describe(program, options, budget, progress, &explored)?;

@@ -6,7 +6,6 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Machine;
 use weakspot_model::replay::{Replay, replay};
-use weakspot_model::trace::{Trace, TraceBuilder};
 use weakspot_verify::robust::{self, Access};
 
 use crate::{CheckOptions, InternalError};
@@ -68,7 +67,7 @@ impl Violation {
 }
 
 fn cycle(program: &Program, relaxed: &Replay) -> Option<Vec<CycleStep>> {
-    let trace = trace_of(program, relaxed);
+    let trace = relaxed.trace(program);
     let violation = Axioms::Sc.check(&trace).err()?;
     let steps = violation.cycle.iter().map(|edge| {
         let event = trace.event(edge.from);
@@ -76,14 +75,4 @@ fn cycle(program: &Program, relaxed: &Replay) -> Option<Vec<CycleStep>> {
         CycleStep { access: Access { thread: event.thread, pc: event.pc, site }, order: edge.order }
     });
     Some(steps.collect())
-}
-
-fn trace_of(program: &Program, replay: &Replay) -> Trace {
-    let mut builder = TraceBuilder::new(program.threads.len());
-    for step in &replay.steps {
-        if let Some(effect) = step.effect {
-            builder.record(program, step.action.thread(), step.pc, effect);
-        }
-    }
-    builder.finish()
 }

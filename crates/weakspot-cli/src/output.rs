@@ -11,7 +11,7 @@ use weakspot_report::json;
 use weakspot_report::style::{DEFAULT_WIDTH, Role, Style, wrap};
 
 use crate::args::{Colour, CommonArgs};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 /// Narrower than this, lines are cut rather than squeezed further.
 const MIN_WIDTH: usize = 40;
@@ -79,7 +79,12 @@ impl Output {
 
     /// The first line of an answer: the verdict painted, then what it is about and what it means. Folded to the width
     /// of the terminal, with what follows the first line indented; always one line with `--quiet`.
-    pub fn headline(&self, role: Role, verdict: &str, rest: &str) -> String {
+    pub fn headline(&self, exit: Exit, verdict: &str, rest: &str) -> String {
+        let role = match exit {
+            Exit::Good => Role::Success,
+            Exit::NoAnswer => Role::Unknown,
+            _ => Role::Failure,
+        };
         let width = if self.quiet { usize::MAX } else { self.out.width - 2 };
         let text = wrap(&format!("{verdict}: {rest}"), width).join("\n  ");
         let painted = self.out.paint(role, verdict);

@@ -5,8 +5,8 @@ use weakspot_model::ir::Program;
 use weakspot_model::machine::Action;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 use weakspot_verify::explicit::{self, ExplicitOptions};
+use weakspot_verify::portfolio;
 use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
-use weakspot_verify::symbolic::{self, SymbolicOptions};
 
 use crate::{FenceError, FenceOptions, Goal};
 
@@ -48,9 +48,6 @@ impl Effort {
     }
 }
 
-/// States after which the symbolic engine is given up; they are dearer than explicit ones.
-const MAX_SYMBOLIC_STATES: u64 = 20_000;
-
 /// Whom to ask.
 pub(crate) struct Oracle<'a> {
     pub(crate) options: &'a FenceOptions,
@@ -71,47 +68,26 @@ impl Oracle<'_> {
 
     /// Does the program meet its specification without store buffers?
     pub(crate) fn sc(&mut self, program: &Program) -> Result<Verdict, FenceError> {
-        self.explicit(program, MemoryModel::Sc, ExplicitOptions::DEFAULT_BUFFER, Effort::Full)
+        let search = self.search(MemoryModel::Sc, Effort::Full);
+        let report = explicit::try_verify(program, &search, self.budget, self.progress)?;
+        self.states += report.states;
+        Ok(report.verdict)
     }
 
     fn spec(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {
-        let mut reached = Limit::Buffer(0);
-        for &buffer in effort.buffer_bounds() {
-            match self.explicit(program, self.options.model, buffer, effort)? {
-                Verdict::Verified => return Ok(Answer::Correct),
-                Verdict::Violated(witness) => return Ok(Answer::Broken(vec![witness.actions])),
-                Verdict::Inconclusive(limit) => reached = limit,
-            }
-            if !matches!(reached, Limit::Buffer(_)) {
-                break;
-            }
-        }
+        let search = self.search(self.options.model, effort);
+        let climbed = portfolio::climb(program, &search, effort.buffer_bounds(), self.budget, self.progress)?;
+        self.states += climbed.states;
+        let Verdict::Inconclusive(reached) = climbed.verdict else { return Ok(climbed.verdict.into()) };
         if matches!(reached, Limit::Buffer(_) | Limit::States(_)) && self.adds_no_trace(program)? {
             return Ok(Answer::Correct);
         }
-        if matches!(reached, Limit::Buffer(_)) && effort == Effort::Full {
-            return self.symbolic(program, reached);
+        if !matches!(reached, Limit::Buffer(_)) || effort == Effort::Light {
+            return Ok(Answer::Undecided(reached));
         }
-        Ok(Answer::Undecided(reached))
-    }
-
-    /// Buffers without a bound, for programs whose stores fill any.
-    fn symbolic(&mut self, program: &Program, reached: Limit) -> Result<Answer, FenceError> {
-        let FenceOptions { model, allow_deadlock, spurious_wakeups, .. } = *self.options;
-        let max_states = Some(MAX_SYMBOLIC_STATES);
-        let defaults = SymbolicOptions::new(model);
-        let options = SymbolicOptions { allow_deadlock, spurious_wakeups, max_states, ..defaults };
-        let report = match symbolic::verify(program, &options, self.budget, self.progress) {
-            Err(error) if error.is_refusal() => return Ok(Answer::Undecided(reached)),
-            report => report?,
-        };
-        self.states += report.states_stored;
-        Ok(match report.verdict {
-            Verdict::Verified => Answer::Correct,
-            Verdict::Violated(witness) => Answer::Broken(vec![witness.actions]),
-            Verdict::Inconclusive(Limit::States(_)) => Answer::Undecided(reached),
-            Verdict::Inconclusive(limit) => Answer::Undecided(limit),
-        })
+        let unbounded = portfolio::unbounded(program, &search, reached, self.budget, self.progress)?;
+        self.states += unbounded.states;
+        Ok(unbounded.verdict.into())
     }
 
     /// Store-buffer safe, so as correct as under SC, which the caller has seen to.
@@ -134,19 +110,19 @@ impl Oracle<'_> {
         })
     }
 
-    fn explicit(
-        &mut self,
-        program: &Program,
-        model: MemoryModel,
-        buffer: usize,
-        effort: Effort,
-    ) -> Result<Verdict, FenceError> {
+    fn search(&self, model: MemoryModel, effort: Effort) -> ExplicitOptions {
         let FenceOptions { jobs, allow_deadlock, spurious_wakeups, .. } = *self.options;
         let max_states = Some(effort.max_states());
-        let defaults = ExplicitOptions::new(model);
-        let options = ExplicitOptions { buffer, jobs, allow_deadlock, spurious_wakeups, max_states, ..defaults };
-        let report = explicit::try_verify(program, &options, self.budget, self.progress)?;
-        self.states += report.states;
-        Ok(report.verdict)
+        ExplicitOptions { jobs, allow_deadlock, spurious_wakeups, max_states, ..ExplicitOptions::new(model) }
+    }
+}
+
+impl From<Verdict> for Answer {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Verified => Self::Correct,
+            Verdict::Violated(witness) => Self::Broken(vec![witness.actions]),
+            Verdict::Inconclusive(limit) => Self::Undecided(limit),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The search itself; see the [crate](crate) for the scheme.
 
-use weakspot_model::ir::{FenceKind, Instr, Program};
+use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::machine::Action;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Limit, Verdict};
@@ -63,8 +63,7 @@ impl<'a> Inference<'a> {
     }
 
     pub(crate) fn run(mut self, program: &Program) -> Result<FenceReport, FenceError> {
-        let assumes = |instr: &Instr| matches!(instr, Instr::Assume { .. });
-        self.has_assumptions = program.threads.iter().any(|thread| thread.code.iter().any(assumes));
+        self.has_assumptions = program.assumes();
         if self.options.goal == Goal::Spec {
             match self.oracle.sc(program)? {
                 Verdict::Verified => {}

@@ -341,6 +341,12 @@ impl Program {
         (0..self.threads.len()).map(ThreadId::new)
     }
 
+    /// Does some thread contain an `assume`? Then whether an execution counts shows only at its end.
+    pub fn assumes(&self) -> bool {
+        let mut code = self.threads.iter().flat_map(|thread| &thread.code);
+        code.any(|instr| matches!(instr, Instr::Assume { .. }))
+    }
+
     /// Initial memory, one value for each location.
     pub fn initial_memory(&self) -> Vec<i64> {
         self.locations.iter().map(|location| location.init).collect()

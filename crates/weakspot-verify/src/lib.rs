@@ -6,6 +6,7 @@
 //! | [`explicit`] | every reachable state, one by one; buffers up to a bound |
 //! | [`litmus`] | every execution of a litmus test, by the axioms |
 //! | [`robust`] | store-buffer safety with unbounded loops and buffers, by attacks |
+//! | [`portfolio`] | several engines for one question |
 //! | [`symbolic`] | sets of states at once; unbounded buffers as automata |
 //!
 //! An engine takes a program, its options, a budget and a progress sink, and gives back a verdict
@@ -14,6 +15,7 @@
 pub mod explicit;
 mod intern;
 pub mod litmus;
+pub mod portfolio;
 pub mod robust;
 pub mod symbolic;
 pub mod threads;

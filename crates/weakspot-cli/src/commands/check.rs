@@ -169,11 +169,6 @@ impl<'a> Answer<'a> {
 
     /// One line with the verdict and what it means.
     fn headline(&self, output: &Output) -> String {
-        let role = match self.exit() {
-            Exit::Good => Role::Success,
-            Exit::Problem => Role::Failure,
-            _ => Role::Unknown,
-        };
         let verdict = match self.impact() {
             Some(impact) => format!("{} ({impact})", self.verdict()),
             None => self.verdict().to_owned(),
@@ -192,7 +187,7 @@ impl<'a> Answer<'a> {
             Verdict::Error(witness) => format!("{} (already under sc)", witness.problem.message),
             Verdict::Bounded(bound) => reached(*bound),
         };
-        output.headline(role, &verdict, &format!("{file} under {model}: {meaning}"))
+        output.headline(self.exit(), &verdict, &format!("{file} under {model}: {meaning}"))
     }
 
     /// Which engine and why, and what it took.

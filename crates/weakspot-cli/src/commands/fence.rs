@@ -155,11 +155,6 @@ impl<'a> Answer<'a> {
 
     /// One line with the verdict and what it means.
     fn headline(&self, output: &Output) -> String {
-        let role = match self.exit() {
-            Exit::Good => Role::Success,
-            Exit::NoAnswer => Role::Unknown,
-            _ => Role::Failure,
-        };
         let meaning = match (&self.report.verdict, &self.report.placement) {
             (FenceVerdict::Impossible(Some(witness)), _) => {
                 format!("{} (already under sc, where fences change nothing)", witness.problem.message)
@@ -170,7 +165,7 @@ impl<'a> Answer<'a> {
             (_, None) => self.goal().to_owned(),
         };
         let (file, model) = (&self.program.source.name, self.options.model.name());
-        output.headline(role, self.verdict(), &format!("{file} under {model}: {meaning}"))
+        output.headline(self.exit(), self.verdict(), &format!("{file} under {model}: {meaning}"))
     }
 
     /// What the program does with the placement.

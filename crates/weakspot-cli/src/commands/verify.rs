@@ -11,7 +11,6 @@ use weakspot_model::replay::Replay;
 use weakspot_model::source::Diagnostic;
 use weakspot_model::task::{Budget, Progress, Verdict};
 use weakspot_report::json;
-use weakspot_report::style::Role;
 use weakspot_report::timeline::Execution;
 use weakspot_verify::explicit::{self, ExplicitOptions, ExplicitReport};
 use weakspot_verify::symbolic::{self, SymbolicError, SymbolicOptions};
@@ -226,18 +225,13 @@ impl<'a> Answer<'a> {
 
     /// One line with the verdict.
     fn headline(&self, output: &Output) -> String {
-        let role = match self.exit() {
-            Exit::Good => Role::Success,
-            Exit::Problem => Role::Failure,
-            _ => Role::Unknown,
-        };
         let meaning = match &self.found.verdict {
             Verdict::Verified => String::new(),
             Verdict::Violated(witness) => format!(": {}", witness.problem.message),
             Verdict::Inconclusive(limit) => format!(": {}", limits::reached(*limit)),
         };
         let (file, model) = (&self.program.source.name, self.model.name());
-        output.headline(role, self.verdict(), &format!("{file} under {model}{meaning}"))
+        output.headline(self.exit(), self.verdict(), &format!("{file} under {model}{meaning}"))
     }
 
     /// What it took, and without an answer what to do.

@@ -171,7 +171,7 @@ impl<'p> Attack<'p> {
             program,
             model: options.model,
             all: options.all,
-            assumes: assumes(program),
+            assumes: program.assumes(),
             spurious_wakeups: options.spurious_wakeups,
             threads: Locals::new(program),
             memories: Interner::new(),
@@ -507,11 +507,6 @@ impl Here {
     fn write(self, words: &mut [u32]) {
         words[self.at..].copy_from_slice(&[self.target, self.shadow, self.shade]);
     }
-}
-
-/// Does the program contain an `assume`?
-pub fn assumes(program: &Program) -> bool {
-    program.threads.iter().flat_map(|thread| &thread.code).any(|instr| matches!(instr, Instr::Assume { .. }))
 }
 
 /// For each cell (locations, mutexes, condition variables) the threads whose code accesses it.

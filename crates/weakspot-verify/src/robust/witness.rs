@@ -9,7 +9,7 @@ use weakspot_model::local::Pause;
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, Rest, State};
 use weakspot_model::replay::ReplayError;
 
-use super::attack::{Move, Role, assumes};
+use super::attack::{Move, Role};
 use super::{Access, RobustOptions, Violation};
 
 /// Builds both executions and checks every step of them. `None` if the relaxed one cannot be completed because some
@@ -26,7 +26,7 @@ pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Resul
             _ => access = Some(here),
         }
     }
-    if assumes(program) && !relaxed.failed && !can_go_on(&relaxed.machine, &relaxed.state) {
+    if program.assumes() && !relaxed.failed && !can_go_on(&relaxed.machine, &relaxed.state) {
         return Ok(None);
     }
     let attacker = store.expect("invariant: an attack delays a store").thread;
