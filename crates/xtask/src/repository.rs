@@ -1,0 +1,59 @@
+//! The files of the repository a chore works on.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use weakspot_front::weak;
+use weakspot_model::ir::Program;
+use weakspot_model::source::SourceFile;
+
+/// Why a chore was not done.
+#[derive(Debug, Error)]
+pub enum ChoreError {
+    /// A file of the repository cannot be read or written.
+    #[error("{path}: {error}")]
+    File {
+        /// From the root of the repository.
+        path: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// A program of the corpus does not compile.
+    #[error("{path} does not compile: {messages}")]
+    Source {
+        /// From the root of the repository.
+        path: String,
+        /// All messages.
+        messages: String,
+    },
+    /// A document is not what the chore would write.
+    #[error("{0}")]
+    Outdated(String),
+}
+
+/// Where the repository is.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The text of a file, named from the root.
+pub fn read(path: &str) -> Result<String, ChoreError> {
+    fs::read_to_string(root().join(path)).map_err(|error| ChoreError::File { path: path.to_owned(), error })
+}
+
+/// Writes a file, named from the root.
+pub fn write(path: &str, text: &str) -> Result<(), ChoreError> {
+    fs::write(root().join(path), text).map_err(|error| ChoreError::File { path: path.to_owned(), error })
+}
+
+/// A program of the corpus: `program("mutex/dekker-loop")`.
+pub fn program(name: &str) -> Result<Program, ChoreError> {
+    let path = format!("corpus/{name}.weak");
+    let compiled = weak::compile(&SourceFile::new(&path, &read(&path)?)).map_err(|errors| ChoreError::Source {
+        path,
+        messages: errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "),
+    })?;
+    Ok(compiled.program)
+}
