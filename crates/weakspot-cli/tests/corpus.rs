@@ -44,12 +44,12 @@ fn mutual_exclusion_gives_the_expected_answers() {
 
 #[test]
 fn synchronisation_gives_the_expected_answers() {
-    run_folder("corpus/sync", 198);
+    run_folder("corpus/sync", 204);
 }
 
 #[test]
 fn data_structures_give_the_expected_answers() {
-    run_folder("corpus/structures", 198);
+    run_folder("corpus/structures", 204);
 }
 
 #[test]
