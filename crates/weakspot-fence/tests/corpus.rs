@@ -129,7 +129,7 @@ fn mutual_exclusion() {
 
 #[test]
 fn synchronisation() {
-    run_folder("sync", 60);
+    run_folder("sync", 62);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn data_structures() {
 
 #[test]
 fn papers() {
-    run_folder("papers", 62);
+    run_folder("papers", 94);
 }
 
 #[test]
