@@ -2,6 +2,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`abstraction`] | finite abstractions of unbounded buffers and of values |
 //! | [`threads`] | the automaton of one thread: local states as numbers, for all engines |
 //! | [`explicit`] | every reachable state, one by one; buffers up to a bound |
 //! | [`litmus`] | every execution of a litmus test, by the axioms |
@@ -12,6 +13,7 @@
 //! An engine takes a program, its options, a budget and a progress sink, and gives back a verdict
 //! ([`weakspot_model::task`]). It prints nothing and reads no environment.
 
+pub mod abstraction;
 pub mod explicit;
 mod intern;
 pub mod litmus;

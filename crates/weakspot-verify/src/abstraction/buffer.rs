@@ -1,0 +1,353 @@
+//! The abstract store buffer of one thread: the rules of Sem. 3 and Sem. 4 and the orders of Sec. 4.1 and 4.3.
+//!
+//! The paper represents a buffer by a tuple ⟨l, S, H⟩: the latest store `l`, the oldest `k` stores `H` in order, and the
+//! set `S` of all stores behind them. [`Fifo`] is that tuple for one location.
+//!
+//! | paper | here |
+//! |---|---|
+//! | STORE-H, STORE-S | [`Rules::store`] |
+//! | FLUSH-H | [`Rules::commits`], the head is not empty |
+//! | FLUSH-SN, FLUSH-SD (`fd`; without its side condition: `set`) | `Rules::flush_set` |
+//! | FLUSH-NE, FLUSH-E (`pd`) | `Rules::flush_set` |
+//! | LOAD-G, LOAD-B (`set`: any element of S) | [`AbstractBuffer::forward`] |
+//! | emp(x) | [`AbstractBuffer::holds`], [`AbstractBuffer::is_empty`] |
+//! | `⊑_b` of Sec. 4.1, and that of Sec. 4.3 | [`Rules::covers`] |
+//!
+//! # What a tuple stands for
+//! | domain | the buffers w of ⟨l, S, H⟩ |
+//! |---|---|
+//! | `fd` | w begins with H, the set of all stores behind is exactly S, the last store of w is l |
+//! | `pd` | w begins with H, the stores behind are all in S, some if S is not empty, the last store of w is l |
+//! | `set` | the set of all stores of w is exactly S; H is empty and l is not kept |
+//!
+//! In all three, whether a location has pending stores is known exactly. [`Rules::covers`] is inclusion of these sets. For
+//! `fd` that is the paper's order. For `pd` it relates a little more than the printed definition (which is not even
+//! reflexive where S is empty and H is not): a covered state never adds behaviour, so the answer is the same.
+//!
+//! # TSO
+//! One buffer a thread: `H` is one list of stores to any location ([`AbstractBuffer::head`]), and behind it each location
+//! has its own `l` and `S`. So the latest store to each location is known for the thread's own loads, and the order
+//! between locations is known for the first `k` stores.
+//!
+//! # Store-store fences (PSO)
+//! The fence starts a new segment, as in [`weakspot_model::buffer`]; only stores of the first segment can be flushed. At
+//! most [`Rules::max_segments`] segments are kept. A fence that would start one more is forgotten: the stores behind it
+//! join the last segment and may overtake, which only adds behaviour. `set` keeps no order at all, so it forgets every
+//! store-store fence.
+
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ids::Loc;
+
+use super::Domain;
+
+/// A buffered store: its label, if stores are labelled, and its value ([`super::buffers::Entries`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Entry(pub(super) u32);
+
+impl Entry {
+    /// In place of the latest store, where the domain does not keep it.
+    const UNKNOWN: Self = Self(u32::MAX);
+}
+
+/// The pending stores of one location: ⟨l, S, H⟩. Not empty.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Fifo {
+    pub(super) loc: Loc,
+    /// l.
+    latest: Entry,
+    /// S, sorted.
+    pub(super) set: Vec<Entry>,
+    /// H. Empty under TSO, where [`AbstractBuffer::head`] takes its place.
+    pub(super) head: Vec<Entry>,
+}
+
+impl Fifo {
+    /// The latest store, if the domain keeps it.
+    pub(super) fn latest(&self) -> Option<Entry> {
+        (self.latest != Entry::UNKNOWN).then_some(self.latest)
+    }
+}
+
+/// The pending stores of one thread.
+///
+/// No segment but the last is empty, and the last is empty only as the mark of a fence behind other segments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct AbstractBuffer {
+    /// TSO: the oldest stores in order.
+    pub(super) head: Vec<(Loc, Entry)>,
+    /// PSO: the stores between store-store fences; TSO: all stores behind the head. Each sorted by location.
+    pub(super) segments: Vec<Vec<Fifo>>,
+}
+
+/// What a thread's own load finds in its buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Forwarded<'a> {
+    /// Nothing: it reads memory.
+    Nothing,
+    /// This store.
+    Latest(Entry),
+    /// One of these stores.
+    AnyOf(&'a [Entry]),
+}
+
+impl AbstractBuffer {
+    /// Is nothing pending?
+    pub(super) fn is_empty(&self) -> bool {
+        self.head.is_empty() && self.segments.is_empty()
+    }
+
+    /// Is a store to the location pending?
+    pub(super) fn holds(&self, loc: Loc) -> bool {
+        self.forward(loc) != Forwarded::Nothing
+    }
+
+    /// What an own load of the location finds.
+    pub(super) fn forward(&self, loc: Loc) -> Forwarded<'_> {
+        let youngest = self.segments.iter().rev().find_map(|segment| segment.iter().find(|fifo| fifo.loc == loc));
+        match youngest {
+            Some(fifo) if fifo.latest == Entry::UNKNOWN => Forwarded::AnyOf(&fifo.set),
+            Some(fifo) => Forwarded::Latest(fifo.latest),
+            None => match self.head.iter().rev().find(|(other, _)| *other == loc) {
+                Some(&(_, entry)) => Forwarded::Latest(entry),
+                None => Forwarded::Nothing,
+            },
+        }
+    }
+
+    /// Every store that is (`pd`: may be) pending, with its location; some may be named twice.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Loc, Entry)> + '_ {
+        let behind = self.segments.iter().flatten().flat_map(|fifo| {
+            let all = fifo.head.iter().chain(&fifo.set);
+            all.map(|&entry| (fifo.loc, entry))
+        });
+        self.head.iter().copied().chain(behind)
+    }
+
+    /// Were stores put into a set, so that their order is lost?
+    pub(super) fn is_exact(&self) -> bool {
+        self.segments.iter().flatten().all(|fifo| fifo.set.is_empty())
+    }
+
+    /// What two buffers must agree on for one to cover the other: pending locations and their latest stores.
+    pub(super) fn signature(&self) -> Vec<u32> {
+        let mut signature = Vec::new();
+        for segment in &self.segments {
+            signature.extend(segment.iter().flat_map(|fifo| [fifo.loc.0, fifo.latest.0]));
+            signature.push(u32::MAX);
+        }
+        signature
+    }
+
+    /// The same for TSO, where a store moves between head and sets.
+    fn signature_over_head(&self) -> Vec<u32> {
+        let mut locations: Vec<Loc> = self.entries().map(|(loc, _)| loc).collect();
+        locations.sort_unstable();
+        locations.dedup();
+        let latest = |loc| match self.forward(loc) {
+            Forwarded::Latest(entry) => entry.0,
+            Forwarded::Nothing | Forwarded::AnyOf(_) => u32::MAX,
+        };
+        locations.into_iter().flat_map(|loc| [loc.0, latest(loc)]).collect()
+    }
+
+    /// Drops the first segment if it has become empty.
+    fn normalise(&mut self) {
+        while self.segments.first().is_some_and(Vec::is_empty) {
+            self.segments.remove(0);
+        }
+    }
+}
+
+/// The rules of one abstract domain under one memory model.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub(super) domain: Domain,
+    pub(super) model: MemoryModel,
+    /// The paper's k; 0 for `set`.
+    pub(super) k: usize,
+}
+
+impl Rules {
+    pub(super) fn new(domain: Domain, model: MemoryModel, k: u32) -> Self {
+        let k = if domain == Domain::Set { 0 } else { k as usize };
+        Self { domain, model, k }
+    }
+
+    /// How many segments are kept under PSO.
+    fn max_segments(self) -> usize {
+        if self.domain == Domain::Set { 1 } else { self.k + 2 }
+    }
+
+    /// Can one buffer cover another one at all?
+    pub(super) fn has_order(self) -> bool {
+        self.model != MemoryModel::Sc && (self.k > 0 || self.domain == Domain::Pd)
+    }
+
+    /// See [`AbstractBuffer::signature`].
+    pub(super) fn signature(self, buffer: &AbstractBuffer) -> Vec<u32> {
+        if self.model == MemoryModel::Tso { buffer.signature_over_head() } else { buffer.signature() }
+    }
+
+    /// STORE-H and STORE-S.
+    pub(super) fn store(self, buffer: &mut AbstractBuffer, loc: Loc, entry: Entry) {
+        let tso = self.model == MemoryModel::Tso;
+        if tso && buffer.segments.is_empty() && buffer.head.len() < self.k {
+            buffer.head.push((loc, entry));
+            return;
+        }
+        if buffer.segments.is_empty() {
+            buffer.segments.push(Vec::new());
+        }
+        let exact = if tso { 0 } else { self.k };
+        let last = buffer.segments.len() - 1;
+        let segment = &mut buffer.segments[last];
+        let at = match segment.binary_search_by_key(&loc, |fifo| fifo.loc) {
+            Ok(at) => at,
+            Err(at) => {
+                segment.insert(at, Fifo { loc, latest: entry, set: Vec::new(), head: Vec::new() });
+                at
+            }
+        };
+        let fifo = &mut segment[at];
+        if fifo.set.is_empty() && fifo.head.len() < exact {
+            fifo.head.push(entry);
+        } else {
+            insert(&mut fifo.set, entry);
+        }
+        fifo.latest = if self.domain == Domain::Set { Entry::UNKNOWN } else { entry };
+    }
+
+    /// `fence(store_store)`.
+    pub(super) fn fence_stores(self, buffer: &mut AbstractBuffer) {
+        if self.needs_segment(buffer) && !self.forgets_fence(buffer) {
+            buffer.segments.push(Vec::new());
+        }
+    }
+
+    /// Would a store-store fence here be forgotten?
+    pub(super) fn forgets_fence(self, buffer: &AbstractBuffer) -> bool {
+        self.needs_segment(buffer) && buffer.segments.len() >= self.max_segments()
+    }
+
+    fn needs_segment(self, buffer: &AbstractBuffer) -> bool {
+        self.model == MemoryModel::Pso && buffer.segments.last().is_some_and(|last| !last.is_empty())
+    }
+
+    /// Every store that may be flushed next, and the buffer after it.
+    pub(super) fn commits(self, buffer: &AbstractBuffer) -> Vec<(Loc, Entry, AbstractBuffer)> {
+        if let Some(&(loc, entry)) = buffer.head.first() {
+            let mut after = buffer.clone();
+            after.head.remove(0);
+            return vec![(loc, entry, after)];
+        }
+        let first = buffer.segments.first().map_or(&[][..], Vec::as_slice);
+        let mut commits = Vec::new();
+        for (index, fifo) in first.iter().enumerate() {
+            for (entry, rest) in self.flush(fifo) {
+                let mut after = buffer.clone();
+                if let Some(rest) = rest {
+                    after.segments[0][index] = rest;
+                } else {
+                    after.segments[0].remove(index);
+                    after.normalise();
+                }
+                commits.push((fifo.loc, entry, after));
+            }
+        }
+        commits
+    }
+
+    /// FLUSH-H, or one of the rules for sets.
+    fn flush(self, fifo: &Fifo) -> Vec<(Entry, Option<Fifo>)> {
+        let Some(&oldest) = fifo.head.first() else { return self.flush_set(fifo) };
+        let mut rest = fifo.clone();
+        rest.head.remove(0);
+        let is_last = rest.head.is_empty() && rest.set.is_empty();
+        vec![(oldest, (!is_last).then_some(rest))]
+    }
+
+    /// FLUSH-SN and FLUSH-SD, or FLUSH-NE and FLUSH-E.
+    fn flush_set(self, fifo: &Fifo) -> Vec<(Entry, Option<Fifo>)> {
+        let mut flushed: Vec<_> = fifo.set.iter().map(|&entry| (entry, Some(fifo.clone()))).collect();
+        if self.domain == Domain::Pd {
+            flushed.push((fifo.latest, None));
+            return flushed;
+        }
+        for (index, &entry) in fifo.set.iter().enumerate() {
+            let only = fifo.set.len() == 1;
+            if entry == fifo.latest && !only {
+                continue;
+            }
+            let mut rest = fifo.clone();
+            rest.set.remove(index);
+            flushed.push((entry, (!only).then_some(rest)));
+        }
+        flushed
+    }
+
+    /// Does `large` stand for every buffer that `small` stands for? Both have the same signature.
+    pub(super) fn covers(self, large: &AbstractBuffer, small: &AbstractBuffer) -> bool {
+        if large == small {
+            return true;
+        }
+        if self.model == MemoryModel::Tso {
+            return small.head.starts_with(&large.head) && {
+                let moved = move_behind(small, large.head.len());
+                self.segment_covers(&large.segments, &moved.segments)
+            };
+        }
+        self.segment_covers(&large.segments, &small.segments)
+    }
+
+    fn segment_covers(self, large: &[Vec<Fifo>], small: &[Vec<Fifo>]) -> bool {
+        let same = |large: &Vec<Fifo>, small: &Vec<Fifo>| {
+            large.len() == small.len() && large.iter().zip(small).all(|(large, small)| self.fifo_covers(large, small))
+        };
+        large.len() == small.len() && large.iter().zip(small).all(|(large, small)| same(large, small))
+    }
+
+    fn fifo_covers(self, large: &Fifo, small: &Fifo) -> bool {
+        if (large.loc, large.latest) != (small.loc, small.latest) || !small.head.starts_with(&large.head) {
+            return false;
+        }
+        let mut behind = small.set.clone();
+        for &entry in &small.head[large.head.len()..] {
+            insert(&mut behind, entry);
+        }
+        match self.domain {
+            Domain::Pd => {
+                behind.is_empty() == large.set.is_empty() && behind.iter().all(|e| large.set.binary_search(e).is_ok())
+            }
+            Domain::Fd | Domain::Set => behind == large.set,
+        }
+    }
+}
+
+/// The same buffer with only the first `kept` stores of its head in order.
+fn move_behind(buffer: &AbstractBuffer, kept: usize) -> AbstractBuffer {
+    let mut moved = buffer.clone();
+    let rest = moved.head.split_off(kept);
+    if !rest.is_empty() && moved.segments.is_empty() {
+        moved.segments.push(Vec::new());
+    }
+    for (loc, entry) in rest {
+        let segment = &mut moved.segments[0];
+        match segment.binary_search_by_key(&loc, |fifo| fifo.loc) {
+            Ok(at) => {
+                // What was behind the head is younger; what was moved before is older.
+                if !buffer.segments.first().is_some_and(|behind| behind.iter().any(|fifo| fifo.loc == loc)) {
+                    segment[at].latest = entry;
+                }
+                insert(&mut segment[at].set, entry);
+            }
+            Err(at) => segment.insert(at, Fifo { loc, latest: entry, set: vec![entry], head: Vec::new() }),
+        }
+    }
+    moved
+}
+
+fn insert(set: &mut Vec<Entry>, entry: Entry) {
+    if let Err(at) = set.binary_search(&entry) {
+        set.insert(at, entry);
+    }
+}

@@ -1,0 +1,304 @@
+//! Which variables hold abstract values, and how a value is cut down to the domain of its variable.
+//!
+//! Sec. 4.1, "Domain of variables": the buffer abstraction composes with any abstraction of values. Stored values are
+//! replaced by elements of the variable's domain, and these are what buffers and memory hold:
+//!
+//! | domain | elements | a value that fits none |
+//! |---|---|---|
+//! | `sign` | negative, 0, positive | is split: one successor for each element |
+//! | `parity` | even, odd | is split |
+//! | `interval` | every interval between *landmarks* | is widened to the landmarks around it |
+//!
+//! Landmarks are the constants of the program (with initial values and the ends of declared ranges) and the gaps between
+//! them. Widening to landmarks at once, instead of after some rounds of a loop, keeps the domain finite: every search
+//! ends, whatever a counter does, and comparisons with constants stay exact. A declared range cuts every element.
+//!
+//! # What becomes abstract
+//! A register that a value of such a variable can reach is abstract as well; it is widened to landmarks wherever the
+//! thread rests. A variable that such a register is stored to, and that has no domain of its own, gets `interval`. The
+//! registers are found by a fixpoint over the code ([`Valuation::new`]) that ignores control flow. Results of comparisons
+//! are 0 or 1 and do not count.
+
+use weakspot_model::ids::{Loc, Reg, ThreadId};
+use weakspot_model::ir::{BinaryOp, Instr, Operand, Place, Program, RmwOp, Thread, UnaryOp};
+
+use super::value::{Parity, Value, is_infinite};
+
+/// The domain of a variable's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ValueDomain {
+    /// Negative, zero or positive.
+    Sign,
+    /// Even or odd.
+    Parity,
+    /// Between two constants of the program.
+    Interval,
+}
+
+impl ValueDomain {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Sign, Self::Parity, Self::Interval];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sign => "sign",
+            Self::Parity => "parity",
+            Self::Interval => "interval",
+        }
+    }
+}
+
+/// The domains of all variables and registers of a program.
+#[derive(Debug, Clone)]
+pub(super) struct Valuation {
+    /// The domain of each location; `None`: exact.
+    domains: Vec<Option<ValueDomain>>,
+    /// Declared ranges.
+    ranges: Vec<Option<Value>>,
+    /// For each thread (and last, for `final`), which registers are abstract.
+    registers: Vec<Vec<bool>>,
+    /// The constants of the program, ascending.
+    landmarks: Vec<i128>,
+}
+
+impl Valuation {
+    /// Spreads the domains that were asked for, one for each location, over the program.
+    pub(super) fn new(program: &Program, asked: &[Option<ValueDomain>]) -> Self {
+        let mut domains = asked.to_vec();
+        domains.resize(program.locations.len(), None);
+        let codes: Vec<&Thread> = program.threads.iter().chain(&program.final_block).collect();
+        let mut spread = Spread {
+            domains,
+            registers: codes.iter().map(|thread| vec![false; thread.registers.len()]).collect(),
+            changed: true,
+        };
+        while std::mem::take(&mut spread.changed) {
+            for (thread, code) in codes.iter().enumerate() {
+                code.code.iter().for_each(|instr| spread.follow(thread, instr));
+            }
+        }
+        let mut landmarks: Vec<i128> = Vec::new();
+        for location in &program.locations {
+            landmarks.push(location.init.into());
+            landmarks.extend(location.range.into_iter().flat_map(|(lo, hi)| [i128::from(lo), i128::from(hi)]));
+        }
+        for instr in codes.iter().flat_map(|thread| &thread.code) {
+            constants(instr, &mut landmarks);
+        }
+        landmarks.extend([0, 1]);
+        landmarks.sort_unstable();
+        landmarks.dedup();
+        let range = |range: Option<(i64, i64)>| range.and_then(|(lo, hi)| Value::between(lo, hi));
+        let ranges = program.locations.iter().map(|location| range(location.range)).collect();
+        Self { domains: spread.domains, ranges, registers: spread.registers, landmarks }
+    }
+
+    /// The elements of the location's domain that together include a value.
+    pub(super) fn elements(&self, loc: Loc, value: Value) -> Vec<Value> {
+        let Some(domain) = self.domains[loc.index()] else { return vec![value] };
+        let candidates = match domain {
+            ValueDomain::Interval => vec![self.widen(Value::new(value.lo(), value.hi(), Parity::Any).unwrap_or(value))],
+            ValueDomain::Sign => vec![Value::NEGATIVE, Value::exact(0), Value::POSITIVE],
+            ValueDomain::Parity => vec![Value::of_parity(Parity::Even), Value::of_parity(Parity::Odd)],
+        };
+        let within = self.ranges[loc.index()].unwrap_or(Value::ANY);
+        let fitting = candidates.into_iter().filter(|element| element.meet(value).is_some());
+        fitting.filter_map(|element| element.meet(within)).collect()
+    }
+
+    /// What a register may keep while its thread rests.
+    pub(super) fn rest(&self, thread: usize, register: Reg, value: Value) -> Value {
+        if self.registers[thread][register.index()] { self.widen(value) } else { value }
+    }
+
+    /// The index of the `final` block's registers, behind those of all threads.
+    pub(super) fn thread_index(program: &Program, thread: Option<ThreadId>) -> usize {
+        thread.map_or(program.threads.len(), ThreadId::index)
+    }
+
+    /// The smallest interval between landmarks that includes the value; its parity is kept.
+    fn widen(&self, value: Value) -> Value {
+        let widened = Value::new(self.floor(value.lo()), self.ceiling(value.hi()), value.parity());
+        widened.unwrap_or(value)
+    }
+
+    /// The start of the landmark, or of the gap between landmarks, that a bound is in.
+    fn floor(&self, bound: i128) -> i128 {
+        if is_infinite(bound) {
+            return bound;
+        }
+        match self.landmarks.binary_search(&bound) {
+            Ok(_) => bound,
+            Err(0) => i128::MIN,
+            Err(at) => self.landmarks[at - 1] + 1,
+        }
+    }
+
+    /// The end of the landmark, or of the gap between landmarks, that a bound is in.
+    fn ceiling(&self, bound: i128) -> i128 {
+        if is_infinite(bound) {
+            return bound;
+        }
+        match self.landmarks.binary_search(&bound) {
+            Ok(_) => bound,
+            Err(at) if at == self.landmarks.len() => i128::MAX,
+            Err(at) => self.landmarks[at] - 1,
+        }
+    }
+}
+
+/// The fixpoint: which locations and registers can hold abstract values.
+struct Spread {
+    domains: Vec<Option<ValueDomain>>,
+    registers: Vec<Vec<bool>>,
+    changed: bool,
+}
+
+impl Spread {
+    fn follow(&mut self, thread: usize, instr: &Instr) {
+        match *instr {
+            Instr::Load { dst, place } if self.holds_abstract(place) => self.mark(thread, dst),
+            Instr::Store { place, value } => self.store(thread, place, value),
+            Instr::Rmw { dst, place, op, .. } => {
+                let (written, gives_old) = match op {
+                    RmwOp::Cas { new, .. } => (new, false),
+                    RmwOp::CompareExchange { new, .. } => (new, true),
+                    RmwOp::Swap(v) | RmwOp::Add(v) | RmwOp::Or(v) | RmwOp::And(v) => (v, true),
+                };
+                self.store(thread, place, written);
+                if let Some(dst) = dst.filter(|_| gives_old && self.holds_abstract(place)) {
+                    self.mark(thread, dst);
+                }
+            }
+            Instr::Choose { dst, lo, hi } => self.compute(thread, dst, &[lo, hi]),
+            Instr::Set { dst, value } | Instr::Unary { dst, op: UnaryOp::Neg, value } => {
+                self.compute(thread, dst, &[value]);
+            }
+            Instr::Binary { op, .. } if is_comparison(op) => {}
+            Instr::Binary { dst, left, right, .. } => self.compute(thread, dst, &[left, right]),
+            Instr::ThreadRegister { dst, thread: other, register }
+                if self.registers[other.index()][register.index()] =>
+            {
+                self.mark(thread, dst);
+            }
+            _ => {}
+        }
+    }
+
+    fn holds_abstract(&self, place: Place) -> bool {
+        cells(place).any(|cell| self.domains[cell].is_some())
+    }
+
+    fn is_abstract(&self, thread: usize, operand: Operand) -> bool {
+        matches!(operand, Operand::Reg(reg) if self.registers[thread][reg.index()])
+    }
+
+    fn mark(&mut self, thread: usize, register: Reg) {
+        let mark = &mut self.registers[thread][register.index()];
+        self.changed |= !std::mem::replace(mark, true);
+    }
+
+    fn compute(&mut self, thread: usize, dst: Reg, operands: &[Operand]) {
+        if operands.iter().any(|&operand| self.is_abstract(thread, operand)) {
+            self.mark(thread, dst);
+        }
+    }
+
+    fn store(&mut self, thread: usize, place: Place, value: Operand) {
+        if !self.is_abstract(thread, value) {
+            return;
+        }
+        for cell in cells(place) {
+            if self.domains[cell].is_none() {
+                self.domains[cell] = Some(ValueDomain::Interval);
+                self.changed = true;
+            }
+        }
+    }
+}
+
+/// The cells an access can mean.
+fn cells(place: Place) -> std::ops::Range<usize> {
+    match place {
+        Place::Fixed(loc) => loc.index()..loc.index() + 1,
+        Place::Indexed { base, len, .. } => base.index()..base.index() + len as usize,
+    }
+}
+
+fn is_comparison(op: BinaryOp) -> bool {
+    use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
+    matches!(op, Eq | Ne | Lt | Le | Gt | Ge)
+}
+
+/// The constants an instruction mentions.
+fn constants(instr: &Instr, found: &mut Vec<i128>) {
+    let mut operand = |operand: Operand| {
+        if let Operand::Const(value) = operand {
+            found.push(value.into());
+        }
+    };
+    match *instr {
+        Instr::Store { value, .. } | Instr::Set { value, .. } | Instr::Unary { value, .. } => operand(value),
+        Instr::Rmw { op, .. } => match op {
+            RmwOp::Cas { old, new } | RmwOp::CompareExchange { old, new } => {
+                operand(old);
+                operand(new);
+            }
+            RmwOp::Swap(v) | RmwOp::Add(v) | RmwOp::Or(v) | RmwOp::And(v) => operand(v),
+        },
+        Instr::Choose { lo, hi, .. } => {
+            operand(lo);
+            operand(hi);
+        }
+        Instr::Binary { left, right, .. } => {
+            operand(left);
+            operand(right);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn valuation(domains: Vec<Option<ValueDomain>>, range: Option<(i64, i64)>) -> Valuation {
+        let range = range.and_then(|(lo, hi)| Value::between(lo, hi));
+        Valuation { ranges: vec![range; domains.len()], domains, registers: vec![vec![true]], landmarks: vec![0, 1, 5] }
+    }
+
+    const X: Loc = Loc(0);
+
+    fn above(lo: i64) -> Value {
+        Value::POSITIVE.above(Value::exact(lo), false).unwrap()
+    }
+
+    #[test]
+    fn intervals_are_widened_to_the_landmarks_around_them() {
+        let valuation = valuation(vec![Some(ValueDomain::Interval)], None);
+        assert_eq!(valuation.elements(X, Value::exact(5)), [Value::exact(5)]);
+        assert_eq!(valuation.elements(X, Value::exact(3)), [Value::between(2, 4).unwrap()]);
+        assert_eq!(valuation.elements(X, Value::exact(9)), [above(6)]);
+        assert_eq!(valuation.elements(X, Value::between(0, 3).unwrap()), [Value::between(0, 4).unwrap()]);
+        assert_eq!(valuation.rest(0, Reg(0), Value::exact(-7)), Value::NEGATIVE);
+    }
+
+    #[test]
+    fn signs_and_parities_split() {
+        let signs = valuation(vec![Some(ValueDomain::Sign)], None);
+        assert_eq!(signs.elements(X, Value::exact(3)), [Value::POSITIVE]);
+        assert_eq!(signs.elements(X, Value::between(0, 3).unwrap()), [Value::exact(0), Value::POSITIVE]);
+        let parities = valuation(vec![Some(ValueDomain::Parity)], None);
+        assert_eq!(parities.elements(X, Value::exact(3)), [Value::of_parity(Parity::Odd)]);
+        assert_eq!(parities.elements(X, Value::between(0, 3).unwrap()).len(), 2);
+    }
+
+    #[test]
+    fn a_declared_range_cuts_every_element() {
+        let signs = valuation(vec![Some(ValueDomain::Sign)], Some((0, 3)));
+        assert_eq!(signs.elements(X, Value::exact(2)), [Value::between(1, 3).unwrap()]);
+    }
+}

@@ -1,0 +1,207 @@
+//! The abstract engine against brute force over the reference machine, on programs nobody wrote.
+//!
+//! Two claims. Every state the machine reaches (buffers of up to four stores) is covered by an abstract state, in every
+//! domain and for every k. And what the engine verifies, brute force does not break.
+
+#![allow(clippy::unwrap_used)]
+
+use std::ops::Range;
+
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::machine::Machine;
+use weakspot_model::task::Budget;
+use weakspot_testkit::generate::Shape;
+use weakspot_testkit::oracle::{self, Bounds};
+use weakspot_testkit::shrink::shrink;
+use weakspot_testkit::sketch::Sketch;
+use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict, Domain, ValueDomain, covers};
+
+/// States brute force may visit, and states the engine may store.
+const VISITS: usize = 4_000;
+const STORED: u64 = 100_000;
+
+/// Every domain, with its k.
+const DOMAINS: [(Domain, u32); 7] = [
+    (Domain::Set, 0),
+    (Domain::Fd, 0),
+    (Domain::Fd, 1),
+    (Domain::Fd, 2),
+    (Domain::Pd, 0),
+    (Domain::Pd, 1),
+    (Domain::Pd, 2),
+];
+
+/// How a comparison came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    /// Everything covered, both say it is correct.
+    Verified,
+    /// Everything covered, both say it is wrong.
+    Violated,
+    /// Everything covered, brute force finds nothing and the abstraction fails.
+    Spurious,
+    /// One of them gave up.
+    Unknown,
+    /// A state that is not covered, or a violation that was missed.
+    Unsound,
+}
+
+fn compare(sketch: &Sketch, options: &AbstractOptions) -> Comparison {
+    let program = sketch.program();
+    let machine = Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(&program, options.model) };
+    let Some(reach) = oracle::reach(&machine, Bounds { visits: VISITS, buffer: Some(4) }) else {
+        return Comparison::Unknown;
+    };
+    let Ok(cover) = covers::explore(&program, options, &Budget::unlimited()) else { return Comparison::Unknown };
+    if !reach.states.iter().all(|state| cover.covers(state)) {
+        return Comparison::Unsound;
+    }
+    match (reach.problems.is_empty(), cover.fails) {
+        (true, false) => Comparison::Verified,
+        (false, true) => Comparison::Violated,
+        (true, true) => Comparison::Spurious,
+        (false, false) => Comparison::Unsound,
+    }
+}
+
+/// The counts of all comparisons.
+#[derive(Debug, Default)]
+struct Tally {
+    verified: usize,
+    violated: usize,
+    spurious: usize,
+    unknown: usize,
+}
+
+/// Compares on many programs; shrinks the first that is unsound.
+fn compare_all(shape: &Shape, seeds: Range<u64>, options: impl Fn(u64, &Sketch) -> AbstractOptions) -> Tally {
+    let mut tally = Tally::default();
+    for seed in seeds {
+        let sketch = shape.generate(seed);
+        let asked = options(seed, &sketch);
+        match compare(&sketch, &asked) {
+            Comparison::Verified => tally.verified += 1,
+            Comparison::Violated => tally.violated += 1,
+            Comparison::Spurious => tally.spurious += 1,
+            Comparison::Unknown => tally.unknown += 1,
+            Comparison::Unsound => {
+                let small = shrink(&sketch, |sketch| compare(sketch, &options(seed, sketch)) == Comparison::Unsound);
+                panic!("seed {seed}, {asked:?}:\n{}", small.text());
+            }
+        }
+    }
+    tally
+}
+
+/// One domain after the other, seed by seed.
+fn in_turn(model: MemoryModel) -> impl Fn(u64, &Sketch) -> AbstractOptions {
+    move |seed, _| {
+        let (domain, k) = DOMAINS[seed as usize % DOMAINS.len()];
+        AbstractOptions { domain, k, max_states: Some(STORED), ..AbstractOptions::new(model) }
+    }
+}
+
+/// Two threads that do little but store and load in loops.
+fn growing() -> Shape {
+    Shape {
+        statements: 2..=5,
+        cells: 2..=2,
+        atomics: false,
+        full_fences: true,
+        locks: false,
+        condvars: false,
+        assume: false,
+        critical: false,
+        range_errors: false,
+        ..Shape::looping()
+    }
+}
+
+#[test]
+fn every_reachable_state_is_covered_under_pso() {
+    let tally = compare_all(&Shape::looping(), 0..4_000, in_turn(MemoryModel::Pso));
+    assert!(tally.verified > 600 && tally.violated > 600 && tally.unknown < 400, "{tally:?}");
+}
+
+#[test]
+fn every_reachable_state_is_covered_under_tso() {
+    let tally = compare_all(&Shape::looping(), 10_000..14_000, in_turn(MemoryModel::Tso));
+    assert!(tally.verified > 600 && tally.violated > 600 && tally.unknown < 400, "{tally:?}");
+}
+
+#[test]
+fn every_reachable_state_is_covered_where_buffers_grow_for_ever() {
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let tally = compare_all(&growing(), 20_000..21_500, in_turn(model));
+        assert!(tally.verified > 100 && tally.violated > 100, "{tally:?}");
+    }
+}
+
+#[test]
+fn every_reachable_state_is_covered_in_programs_that_end() {
+    for model in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
+        let tally = compare_all(&Shape::terminating(), 30_000..31_000, in_turn(model));
+        assert!(tally.verified > 100 && tally.violated > 100, "{tally:?}");
+    }
+}
+
+#[test]
+fn every_reachable_state_is_covered_with_spurious_wakeups() {
+    let options =
+        |seed, sketch: &Sketch| AbstractOptions { spurious_wakeups: true, ..in_turn(MemoryModel::Pso)(seed, sketch) };
+    let tally = compare_all(&Shape::terminating(), 40_000..41_000, options);
+    assert!(tally.verified > 100 && tally.violated > 100, "{tally:?}");
+}
+
+/// Domains of values, chosen by the seed; one cell may stay exact.
+fn with_values(model: MemoryModel) -> impl Fn(u64, &Sketch) -> AbstractOptions {
+    move |seed, sketch| {
+        let pick = |cell: usize| match (seed as usize / DOMAINS.len() + cell * 3) % 4 {
+            0 => Some(ValueDomain::Sign),
+            1 => Some(ValueDomain::Parity),
+            2 => Some(ValueDomain::Interval),
+            _ => None,
+        };
+        AbstractOptions { values: (0..sketch.cells.len()).map(pick).collect(), ..in_turn(model)(seed, sketch) }
+    }
+}
+
+#[test]
+fn every_reachable_state_is_covered_with_abstract_values() {
+    for (model, shape) in [
+        (MemoryModel::Sc, Shape::looping()),
+        (MemoryModel::Tso, Shape::looping()),
+        (MemoryModel::Pso, Shape::looping()),
+        (MemoryModel::Pso, Shape::terminating()),
+    ] {
+        let tally = compare_all(&shape, 50_000..51_500, with_values(model));
+        assert!(tally.verified > 50 && tally.violated > 100, "{} {tally:?}", model.name());
+    }
+}
+
+/// The engine as it is asked on the command line: what it calls violated is real, what it verifies is correct.
+#[test]
+fn verdicts_agree_with_brute_force() {
+    let mut decided = 0;
+    for seed in 60_000..61_000 {
+        let sketch = Shape::looping().generate(seed);
+        let program = sketch.program();
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let machine = Machine::new(&program, model);
+            let Some(reach) = oracle::reach(&machine, Bounds { visits: VISITS, buffer: Some(4) }) else { continue };
+            let options = AbstractOptions { max_states: Some(STORED), ..AbstractOptions::new(model) };
+            let report = abstraction::climb(&program, &options, &Budget::unlimited(), &()).unwrap();
+            match report.verdict {
+                AbstractVerdict::Verified => assert!(reach.problems.is_empty(), "seed {seed}:\n{}", sketch.text()),
+                AbstractVerdict::Violated(witness) => {
+                    witness.replay(&machine).unwrap();
+                    let possible = !reach.problems.is_empty() || reach.buffer_was_full;
+                    assert!(possible, "seed {seed}:\n{}", sketch.text());
+                }
+                AbstractVerdict::Alarm(_) | AbstractVerdict::Inconclusive(_) => continue,
+            }
+            decided += 1;
+        }
+    }
+    assert!(decided > 1_800, "{decided} decided");
+}
