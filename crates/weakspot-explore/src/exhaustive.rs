@@ -314,7 +314,7 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
         self.check_critical(graph, system)?;
         match ending {
             Ending::Complete => self.outcome.executions += 1,
-            Ending::Blocked => self.outcome.blocked += 1,
+            Ending::Blocked | Ending::Livelock => self.outcome.blocked += 1,
             Ending::Bounded | Ending::Spinning => self.outcome.unfinished += 1,
             Ending::Failed => {}
             Ending::TooLong => {
