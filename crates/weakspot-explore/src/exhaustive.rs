@@ -90,6 +90,66 @@ pub(crate) fn explorer_for<'s, 'p>(
     if options.monitor == Some(MonitorKind::Sober) { explorer.watched() } else { explorer }
 }
 
+/// Watches graphs: what a monitor finds in any execution of a graph.
+#[derive(Debug)]
+pub struct Watcher {
+    kind: MonitorKind,
+    monitor: AnyMonitor,
+    /// Threads and cells that the monitor has room for.
+    room: (usize, usize),
+    found: Vec<Finding>,
+}
+
+impl Watcher {
+    /// A watcher with room for some threads and cells; it makes more when it needs it.
+    pub fn new(kind: MonitorKind, threads: usize, cells: usize) -> Self {
+        Self { kind, monitor: AnyMonitor::new(kind, threads, cells), room: (threads, cells), found: Vec::new() }
+    }
+
+    /// What was found last.
+    pub fn found(&self) -> &[Finding] {
+        &self.found
+    }
+
+    /// Watches a graph that cannot be extended; true if something was found. For [`MonitorKind::Sober`] the graph has to
+    /// be a watched one.
+    #[inline]
+    pub fn watch(&mut self, graph: &Graph, ending: Ending, lineariser: &mut Lineariser) -> bool {
+        // A stuck read has not happened, but the graph orders it: there only the monitor itself knows.
+        let has_happened = !matches!(ending, Ending::Blocked | Ending::Livelock);
+        if self.kind == MonitorKind::Sober && has_happened {
+            if graph.borderline_loads() == 0 {
+                return false;
+            }
+            self.found.clear();
+            self.found.extend(graph.findings());
+            return true;
+        }
+        if self.monitor.depends_on_order() && has_happened && !graph.may_have_pending_stores() {
+            return false;
+        }
+        self.run_monitor(graph, lineariser);
+        !self.found.is_empty()
+    }
+
+    fn run_monitor(&mut self, graph: &Graph, lineariser: &mut Lineariser) {
+        if graph.width() > self.room.0 || graph.cell_count() > self.room.1 {
+            self.room = (graph.width(), graph.cell_count());
+            self.monitor = AnyMonitor::new(self.kind, graph.width(), graph.cell_count());
+        }
+        self.found.clear();
+        if self.monitor.depends_on_order() {
+            for thread in 0..graph.width() {
+                lineariser.linearise_lazily(graph, thread);
+                self.monitor.watch(graph, lineariser.order(), &mut self.found);
+            }
+        } else {
+            lineariser.linearise(graph);
+            self.monitor.watch(graph, lineariser.order(), &mut self.found);
+        }
+    }
+}
+
 /// The monitor in use. An enum, so that a call for each event is not an indirect one.
 #[derive(Debug)]
 pub(crate) enum AnyMonitor {
@@ -142,10 +202,9 @@ pub(crate) struct Checker<'a> {
     options: &'a ExploreOptions,
     budget: &'a Budget,
     progress: &'a dyn Progress,
-    monitor: Option<AnyMonitor>,
+    watcher: Option<Watcher>,
     critical: Option<Critical>,
     lineariser: Lineariser,
-    found: Vec<Finding>,
     /// The number of the violation of a store and an access, each with its thread and local state.
     pairs: FxHashMap<(LocalPlace, LocalPlace), usize>,
     /// Each with the executions it was seen in, and the last of them.
@@ -168,10 +227,9 @@ impl<'a> Checker<'a> {
             options,
             budget,
             progress,
-            monitor: options.monitor.map(|kind| AnyMonitor::new(kind, system.threads(), system.cells())),
+            watcher: options.monitor.map(|kind| Watcher::new(kind, system.threads(), system.cells())),
             critical: system.has_critical().then(Critical::default),
             lineariser: Lineariser::default(),
-            found: Vec::new(),
             pairs: FxHashMap::default(),
             violations: Vec::new(),
             graphs: 0,
@@ -205,36 +263,21 @@ impl<'a> Checker<'a> {
     }
 
     fn watch(&mut self, graph: &Graph, system: &Interpreter<'_>, ending: Ending) -> ControlFlow<()> {
-        let Some(monitor) = &mut self.monitor else { return ControlFlow::Continue(()) };
-        self.found.clear();
-        // A stuck read has not happened, but the graph orders it: there only the monitor itself knows.
-        if self.options.monitor == Some(MonitorKind::Sober) && ending != Ending::Blocked {
-            if graph.borderline_loads() == 0 {
-                return ControlFlow::Continue(());
-            }
-            self.found.extend(graph.findings());
-        } else if monitor.depends_on_order() {
-            if ending != Ending::Blocked && !graph.may_have_pending_stores() {
-                return ControlFlow::Continue(());
-            }
-            for thread in 0..graph.width() {
-                self.lineariser.linearise_lazily(graph, thread);
-                monitor.watch(graph, self.lineariser.order(), &mut self.found);
-            }
-        } else {
-            self.lineariser.linearise(graph);
-            monitor.watch(graph, self.lineariser.order(), &mut self.found);
-        }
-        if self.found.is_empty() {
+        let Some(watcher) = &mut self.watcher else { return ControlFlow::Continue(()) };
+        if !watcher.watch(graph, ending, &mut self.lineariser) {
             return ControlFlow::Continue(());
         }
-        self.note_findings(graph, system)
+        let found = std::mem::take(&mut watcher.found);
+        let flow = self.note_findings(&found, graph, system);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.found = found;
+        }
+        flow
     }
 
-    fn note_findings(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
+    fn note_findings(&mut self, found: &[Finding], graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
         self.outcome.borderline += 1;
-        for index in 0..self.found.len() {
-            let Finding { store, access } = self.found[index];
+        for &Finding { store, access } in found {
             let place = |id: u32| (graph.event(id).thread, graph.event(id).before);
             let number = match self.pairs.get(&(place(store), place(access))) {
                 Some(&number) => number,
@@ -314,7 +357,7 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
         self.check_critical(graph, system)?;
         match ending {
             Ending::Complete => self.outcome.executions += 1,
-            Ending::Blocked => self.outcome.blocked += 1,
+            Ending::Blocked | Ending::Livelock => self.outcome.blocked += 1,
             Ending::Bounded | Ending::Spinning => self.outcome.unfinished += 1,
             Ending::Failed => {}
             Ending::TooLong => {

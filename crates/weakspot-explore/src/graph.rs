@@ -10,11 +10,12 @@
 //! The graph knows nothing of programs and never decides what to add; `trust` does.
 
 mod event;
+mod growth;
 mod relaxed;
 mod revisit;
 
 use crate::clocks::{ClockTable, join};
-use crate::system::{CellId, Token};
+use crate::system::CellId;
 
 use event::Order;
 pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
@@ -28,6 +29,12 @@ struct CellEnds {
     first: u32,
     last: u32,
     initial: i64,
+}
+
+impl CellEnds {
+    fn new(initial: i64) -> Self {
+        Self { first: NONE, last: NONE, initial }
+    }
 }
 
 /// An execution graph.
@@ -55,8 +62,8 @@ pub struct Graph {
 impl Graph {
     /// No events.
     pub fn new(threads: usize, initial: impl Iterator<Item = i64>) -> Self {
-        let cells: Vec<_> = initial.map(|initial| CellEnds { first: NONE, last: NONE, initial }).collect();
-        let end = ThreadEnd { last: NONE, len: 0, token: Token(0), phase: Phase::Running, status: Status::Live };
+        let cells: Vec<_> = initial.map(CellEnds::new).collect();
+        let end = ThreadEnd::START;
         Self {
             events: Vec::new(),
             threads: vec![end; threads],

@@ -405,6 +405,7 @@ impl<'s, S: System> Interleaving<'s, S> {
                 self.system.fail(id, Misuse::Update(current));
                 false
             }
+            Update::Blocks => unreachable!("invariant: only enabled threads step"),
             Update::Acts { result, written } => {
                 self.emit(thread, Operation::Atomic { writes: written.is_some(), drains_all }, cell);
                 if let Some(value) = written {

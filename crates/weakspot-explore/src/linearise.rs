@@ -33,6 +33,26 @@ impl Lineariser {
         self.order.len() == graph.events().len()
     }
 
+    /// Orders all events, one of them as late as possible: after everything that need not come after it. So if it is the
+    /// read of an atomic, all other reads of its source have gone, and its write may follow at once. False if that is
+    /// not possible.
+    pub fn linearise_holding(&mut self, graph: &Graph, held: u32) -> bool {
+        self.prepare(graph);
+        self.drain(graph, |id| id != held);
+        self.drain(graph, |_| true);
+        self.order.len() == graph.events().len()
+    }
+
+    /// Takes the order away; [`Lineariser::give_back`] returns the memory.
+    pub(crate) fn take_order(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.order)
+    }
+
+    /// Takes back the memory of an order.
+    pub(crate) fn give_back(&mut self, order: Vec<u32>) {
+        self.order = order;
+    }
+
     /// Orders the events that `wanted` allows, which have to be closed under happens-before.
     pub fn linearise_some(&mut self, graph: &Graph, wanted: impl Fn(u32) -> bool) {
         self.prepare(graph);
@@ -133,7 +153,7 @@ impl Lineariser {
 /// read that waits for a mutex or a notification has not happened yet.
 pub fn is_step(event: &Event) -> bool {
     match event.kind {
-        EventKind::RmwRead { .. } => !event.has_write,
+        EventKind::RmwRead { .. } => !event.has_write && !event.stuck,
         EventKind::LockRead
         | EventKind::WaitRead
         | EventKind::WaitUnlock
@@ -152,13 +172,17 @@ pub fn observed(graph: &Graph, id: u32) -> Option<monitor::Event> {
     let operation = match event.kind {
         EventKind::Load => Operation::Load,
         EventKind::Store => Operation::Store,
+        EventKind::RmwRead { .. } if event.stuck => return None,
         EventKind::RmwRead { drains_all } if !event.has_write => Operation::Atomic { writes: false, drains_all },
         EventKind::RmwWrite { drains_all } => Operation::Atomic { writes: true, drains_all },
         EventKind::LockWrite
         | EventKind::Unlock
         | EventKind::WaitWrite
         | EventKind::WaitUnlock
-        | EventKind::NotifyWrite => interlocked(true),
+        | EventKind::NotifyWrite
+        | EventKind::InterlockedStore
+        | EventKind::Signal => interlocked(true),
+        EventKind::Await => interlocked(false),
         EventKind::WakeRead if !event.stuck => interlocked(false),
         EventKind::Fence(FenceKind::StoreStore) => Operation::StoreFence,
         EventKind::Fence(FenceKind::Full | FenceKind::StoreLoad) => Operation::FullFence,

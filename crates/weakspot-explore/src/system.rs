@@ -10,6 +10,17 @@
 //! Everything that has a coherence order is a *cell*, a dense number the system gives out: memory locations, mutexes
 //! and condition variables alike.
 //!
+//! # Threads and cells that appear at run time
+//! Live code makes both as it goes. A thread that some run has started keeps its number for ever; where it has not been
+//! started yet it is [`Pending::Absent`]. A cell that a thread is about to use and that has no number yet in this run is
+//! [`UNBOUND`]: the explorer gives it one with [`System::bind`], that of the graph if the event is being run again, else
+//! one that the graph does not use. So numbers do not depend on who comes first.
+//!
+//! # Running again
+//! Without tokens, everything a thread does happens for real (it frees memory, it writes files). So every run is in an
+//! order that SC allows: an alternative is put into the graph first, and then the system runs again along a
+//! linearisation of the graph.
+//!
 //! # Deliberately absent
 //! No memory, no scheduling, no cloning and no comparing of program states.
 
@@ -18,6 +29,9 @@ use weakspot_model::ir::FenceKind;
 
 /// A cell: memory location, mutex or condition variable.
 pub type CellId = u32;
+
+/// A cell that has no number yet in this run: see [`System::bind`].
+pub const UNBOUND: CellId = CellId::MAX;
 
 /// Restores one thread exactly. Only the system that gave it out understands it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,6 +49,13 @@ pub enum Pending {
         /// The value.
         value: i64,
     },
+    /// Write a memory cell and wait until it is in memory: what an exchange does, without reading.
+    InterlockedStore {
+        /// The cell.
+        cell: CellId,
+        /// The value.
+        value: i64,
+    },
     /// An atomic: see [`System::update`].
     Rmw {
         /// The cell.
@@ -46,6 +67,8 @@ pub enum Pending {
     Fence(FenceKind),
     /// Acquire a mutex.
     Lock(CellId),
+    /// Acquire a mutex if it is free; resume with 1 if it was, else with 0.
+    TryLock(CellId),
     /// Release a mutex.
     Unlock(CellId),
     /// Release a mutex, sleep until notified, acquire it again.
@@ -69,8 +92,14 @@ pub enum Pending {
         /// Largest value.
         hi: i64,
     },
+    /// Write a cell that is written only once: a thread is started, a thread has ended.
+    Signal(CellId),
+    /// Wait until such a cell is written. There is only one write to read, so this costs no executions.
+    Await(CellId),
     /// Leave a critical block.
     LeaveCritical,
+    /// Has not been started in this run.
+    Absent,
     /// Has ended.
     Ended,
     /// Computes for ever without an event.
@@ -88,6 +117,25 @@ impl Pending {
     pub fn is_last(self) -> bool {
         matches!(self, Self::Ended | Self::Spinning | Self::Pruned | Self::Failed | Self::Bounded)
     }
+
+    /// Is the cell [`UNBOUND`]? A mutex that is waited with is not.
+    #[inline]
+    pub fn is_unbound(self) -> bool {
+        match self {
+            Self::Load(cell)
+            | Self::Store { cell, .. }
+            | Self::InterlockedStore { cell, .. }
+            | Self::Rmw { cell, .. }
+            | Self::Lock(cell)
+            | Self::TryLock(cell)
+            | Self::Unlock(cell)
+            | Self::Wait { condvar: cell, .. }
+            | Self::Notify { condvar: cell, .. }
+            | Self::Signal(cell)
+            | Self::Await(cell) => cell == UNBOUND,
+            _ => false,
+        }
+    }
 }
 
 /// What an atomic makes of the value of its cell.
@@ -102,6 +150,8 @@ pub enum Update {
     },
     /// It is a program error (overflow, out of range).
     Fails,
+    /// It waits until the cell has another value.
+    Blocks,
 }
 
 /// How the event a thread rests at can be a program error that only the memory knows of.
@@ -129,14 +179,17 @@ pub trait System {
     /// Back to the beginning: every thread rests at its first pause.
     fn restart(&mut self);
 
-    /// How many threads there are.
+    /// How many threads there are; may grow when a thread is resumed.
     fn threads(&self) -> usize;
 
-    /// How many cells there are.
+    /// How many cells there are from the start.
     fn cells(&self) -> usize;
 
     /// The initial value of a cell: 0 for mutexes and condition variables.
     fn initial(&self, cell: CellId) -> i64;
+
+    /// Gives a number to the cell that a thread is about to use, which is [`UNBOUND`].
+    fn bind(&mut self, _thread: ThreadId, _cell: CellId) {}
 
     /// What a thread is about to do.
     fn pending(&self, thread: ThreadId) -> Pending;
@@ -159,6 +212,11 @@ pub trait System {
     /// Did the last [`System::resume`] of a thread jump backwards? Only then may it be at the end of a loop's round.
     fn jumped_back(&self, _thread: ThreadId) -> bool {
         false
+    }
+
+    /// For systems without tokens: which loop's marker the thread has passed since its last event. `Token(0)`: none.
+    fn marker(&self, _thread: ThreadId) -> Token {
+        Token(0)
     }
 
     /// Will a thread behave the same from both tokens, bounds on rounds apart?

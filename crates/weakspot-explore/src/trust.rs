@@ -31,6 +31,11 @@
 //! A round of a loop that only reads and changes nothing that is live is explored once failing and then once more
 //! (`rounds`); a thread whose second such round fails, too, is stuck until a write revisits one of its reads.
 //!
+//! # Systems without tokens
+//! Live code cannot be put back, and what it does happens for real. So an alternative is first put into the graph, and
+//! then the system runs again from the start, once, along a linearisation of that graph (`restart`). Extending a graph
+//! by first choices (the last write, the last place) is what SC would do at that moment and needs no new run.
+//!
 //! # Choices
 //! A `choose` is an event without a cell. It counts as maximally added if it took its first value.
 
@@ -47,7 +52,7 @@ use weakspot_model::ids::ThreadId;
 
 use crate::graph::{Event, EventKind, Graph, NONE, Phase, Status};
 use crate::linearise::Lineariser;
-use crate::system::{CellId, Misuse, Pending, System};
+use crate::system::{CellId, Misuse, Pending, System, UNBOUND};
 pub use restart::Divergence;
 pub use subtree::Subtree;
 
@@ -74,6 +79,8 @@ pub enum Ending {
     Bounded,
     /// A thread spins without events.
     Spinning,
+    /// Nobody can move, and somebody goes round a loop that waits for what nobody will write (only without tokens).
+    Livelock,
     /// There are more events than one execution may have; the search has to stop.
     TooLong,
 }
@@ -106,35 +113,15 @@ struct Item {
 #[derive(Debug, Clone, Copy)]
 enum Alternative {
     /// The thread's read takes this source.
-    Source { thread: u32, source: u32 },
+    Source { thread: u32, kind: EventKind, cell: CellId, source: u32, doomed: bool },
     /// The thread's store goes after this write.
-    Place { thread: u32, after: u32 },
+    Place { thread: u32, kind: EventKind, cell: CellId, after: u32 },
     /// The thread's `choose` takes this value.
     Choice { thread: u32, value: i64 },
     /// The thread's notification, whose read is its last event, wakes this waiter.
     Waiter { thread: u32, read: u32, waiter: u32 },
     /// The newest event, a write, goes after `after` and is read by `read`.
     Revisit { read: u32, after: u32 },
-}
-
-impl Alternative {
-    /// Is a thread that is about to do this where the alternative was left?
-    fn fits(self, pending: Pending) -> bool {
-        match self {
-            Self::Source { .. } => matches!(
-                pending,
-                Pending::Load(_)
-                    | Pending::Rmw { .. }
-                    | Pending::Lock(_)
-                    | Pending::Notify { .. }
-                    | Pending::Wait { .. }
-            ),
-            Self::Place { .. } => matches!(pending, Pending::Store { .. }),
-            Self::Choice { .. } => matches!(pending, Pending::Choose { .. }),
-            Self::Waiter { .. } => matches!(pending, Pending::Notify { .. }),
-            Self::Revisit { .. } => true,
-        }
-    }
 }
 
 /// A graph with its open alternatives.
@@ -153,6 +140,8 @@ pub struct Counters {
     pub revisits: u64,
     /// Revisits that turned out inconsistent.
     pub inconsistent: u64,
+    /// How often a system without tokens was run again.
+    pub runs: u64,
 }
 
 /// The search.
@@ -166,8 +155,8 @@ pub struct Explorer<'s, S: System> {
     map: Vec<u32>,
     /// The system has no tokens.
     replays: bool,
-    /// The system's threads are not where the graph is (without tokens only).
-    stale: bool,
+    /// Cells that got a number in this run.
+    bound: usize,
     counters: Counters,
     /// Events that one execution may have.
     longest: u32,
@@ -198,7 +187,7 @@ impl<'s, S: System> Explorer<'s, S> {
             lineariser: Lineariser::default(),
             map: Vec::new(),
             replays,
-            stale: false,
+            bound: 0,
             counters: Counters::default(),
             longest: LONGEST,
             diverged: None,
@@ -252,7 +241,6 @@ impl<'s, S: System> Explorer<'s, S> {
                         return ControlFlow::Continue(());
                     }
                     self.depth -= 1;
-                    self.stale = true;
                 }
             }
             self.extend(visitor)?;
@@ -311,7 +299,10 @@ impl<'s, S: System> Explorer<'s, S> {
 
     /// The paper's next(G), up to the thread: the first one that can go on, or that has just failed.
     fn next_thread(&mut self) -> Option<(usize, Pending)> {
-        self.catch_up();
+        if self.system.threads() > self.graph().width() {
+            let threads = self.system.threads();
+            self.graph_mut().widen(threads);
+        }
         for thread in 0..self.graph().width() {
             let end = *self.graph().thread(thread);
             if end.status != Status::Live {
@@ -326,61 +317,74 @@ impl<'s, S: System> Explorer<'s, S> {
                 self.graph_mut().thread_mut(thread).status = Status::Done;
                 continue;
             }
-            return Some((thread, pending));
+            if !self.is_waiting(pending) {
+                return Some((thread, pending));
+            }
         }
         None
+    }
+
+    /// Does the thread wait for the only write of a cell, or for being started?
+    #[inline]
+    fn is_waiting(&self, pending: Pending) -> bool {
+        match pending {
+            Pending::Absent | Pending::Await(UNBOUND) => true,
+            Pending::Await(cell) => self.graph().last_write(cell) == NONE,
+            _ => false,
+        }
     }
 
     /// Takes up the newest alternative of the frame; false if there is none or it is inconsistent.
     fn next_alternative(&mut self) -> bool {
         let Some(Item { len, what }) = self.frames[self.depth].items.pop() else { return false };
         self.graph_mut().truncate(len);
-        self.stale = true;
         self.counters.events += 1;
-        let thread = match what {
-            Alternative::Revisit { read, after } => return self.revisit(read, after),
-            Alternative::Source { thread, .. }
-            | Alternative::Place { thread, .. }
-            | Alternative::Choice { thread, .. }
-            | Alternative::Waiter { thread, .. } => thread as usize,
-        };
-        let pending = self.pending_again(thread as u32);
-        if !what.fits(pending) {
-            self.note_divergence(thread, pending);
-        }
-        if self.diverged.is_some() {
-            return true;
+        if self.replays {
+            return self.run_alternative(what);
         }
         match what {
-            Alternative::Source { source, .. } => self.take_source(thread, pending, source),
-            Alternative::Place { after, .. } => {
-                self.place_store(thread, pending, after);
+            Alternative::Source { thread, source, .. } => {
+                let pending = self.pending_again(thread);
+                self.take_source(thread as usize, pending, source)
+            }
+            Alternative::Place { thread, kind, cell, after } => {
+                let (Pending::Store { value, .. } | Pending::InterlockedStore { value, .. }) =
+                    self.pending_again(thread)
+                else {
+                    unreachable!("invariant: a token leads to the same pause")
+                };
+                self.graph_mut().add_write(thread as usize, kind, cell, value, after);
+                self.resume(thread as usize, 0);
                 true
             }
-            Alternative::Choice { value, .. } => {
-                self.choose(thread, value, false);
+            Alternative::Choice { thread, value } => {
+                self.pending_again(thread);
+                self.choose(thread as usize, value, false);
                 true
             }
-            Alternative::Waiter { read, waiter, .. } => self.notify(thread, pending, read, Some(waiter)),
-            Alternative::Revisit { .. } => unreachable!("invariant: returned above"),
+            Alternative::Waiter { thread, read, waiter } => {
+                let pending = self.pending_again(thread);
+                self.notify(thread as usize, pending, read, Some(waiter))
+            }
+            Alternative::Revisit { read, after } => self.revisit(read, after),
         }
     }
 
     /// Puts the system's thread back to where the graph is, and asks it what it was about to do.
     fn pending_again(&mut self, thread: u32) -> Pending {
-        self.catch_up();
         let id = ThreadId(thread as u16);
-        if !self.replays {
-            let token = self.graph().thread(thread as usize).token;
-            self.system.restore(id, token);
-        }
+        let token = self.graph().thread(thread as usize).token;
+        self.system.restore(id, token);
         self.system.pending(id)
     }
 
     /// Adds what a thread is about to do, in the first way there is; false if the graph is then inconsistent.
     fn step(&mut self, thread: usize, pending: Pending) -> bool {
+        let pending = if pending.is_unbound() { self.bind_anew(thread) } else { pending };
         match pending {
-            Pending::Load(cell) | Pending::Rmw { cell, .. } | Pending::Lock(cell) => self.read(thread, pending, cell),
+            Pending::Load(cell) | Pending::Rmw { cell, .. } | Pending::Lock(cell) | Pending::TryLock(cell) => {
+                self.read(thread, pending, cell)
+            }
             Pending::Notify { condvar, .. } => self.read(thread, pending, condvar),
             Pending::Wait { condvar, mutex } => match self.graph().thread(thread).phase {
                 Phase::Running if !self.holds(thread, mutex) => self.misuse(thread),
@@ -393,8 +397,24 @@ impl<'s, S: System> Explorer<'s, S> {
                 }
                 Phase::Woken => self.read(thread, pending, mutex),
             },
-            Pending::Store { .. } => {
-                self.write_store(thread, pending);
+            Pending::Store { cell, value } => {
+                self.write_store(thread, EventKind::Store, cell, value);
+                true
+            }
+            Pending::InterlockedStore { cell, value } => {
+                self.write_store(thread, EventKind::InterlockedStore, cell, value);
+                true
+            }
+            Pending::Signal(cell) => {
+                let last = self.graph().last_write(cell);
+                self.graph_mut().add_write(thread, EventKind::Signal, cell, 1, last);
+                self.resume(thread, 0);
+                true
+            }
+            Pending::Await(cell) => {
+                let source = self.graph().last_write(cell);
+                self.graph_mut().add_read(thread, EventKind::Await, cell, source);
+                self.resume(thread, 0);
                 true
             }
             Pending::Unlock(mutex) => {
@@ -424,7 +444,12 @@ impl<'s, S: System> Explorer<'s, S> {
                 self.choose(thread, lo, true);
                 true
             }
-            Pending::Ended | Pending::Spinning | Pending::Pruned | Pending::Failed | Pending::Bounded => {
+            Pending::Absent
+            | Pending::Ended
+            | Pending::Spinning
+            | Pending::Pruned
+            | Pending::Failed
+            | Pending::Bounded => {
                 unreachable!("invariant: only threads that can go on are stepped")
             }
         }
@@ -442,15 +467,36 @@ impl<'s, S: System> Explorer<'s, S> {
         self.system.resume(id, result);
         self.settle(thread);
         if self.system.jumped_back(id) {
-            self.end_round(thread);
+            if self.replays {
+                self.end_marked_round(thread);
+            } else {
+                self.end_round(thread);
+            }
         }
     }
 
     #[inline]
     fn settle(&mut self, thread: usize) {
-        if let Some(token) = self.system.save(ThreadId::new(thread)) {
-            self.graph_mut().thread_mut(thread).token = token;
-        }
+        let id = ThreadId::new(thread);
+        let token = self.system.save(id).unwrap_or_else(|| self.system.marker(id));
+        self.graph_mut().thread_mut(thread).token = token;
+    }
+
+    /// Gives a number to the cell that a thread is about to use for the first time in this run.
+    #[cold]
+    fn bind_anew(&mut self, thread: usize) -> Pending {
+        let near = self.bound;
+        let cell = self.graph_mut().free_cell(near);
+        self.bind(thread, cell)
+    }
+
+    fn bind(&mut self, thread: usize, cell: CellId) -> Pending {
+        let id = ThreadId::new(thread);
+        self.bound += 1;
+        self.system.bind(id, cell);
+        let initial = self.system.initial(cell);
+        self.graph_mut().set_initial(cell, initial);
+        self.system.pending(id)
     }
 
     /// The thread's pause is a program error. It leaves an event behind, so that the schedule has the step that failed.
@@ -481,25 +527,18 @@ impl<'s, S: System> Explorer<'s, S> {
     }
 
     /// Adds a store as the last write, and leaves the other places in coherence for later.
-    fn write_store(&mut self, thread: usize, pending: Pending) {
-        let Pending::Store { cell, value } = pending else { unreachable!("invariant: this is a store") };
+    fn write_store(&mut self, thread: usize, kind: EventKind, cell: CellId, value: i64) {
         let len = self.graph().len();
         let last = self.graph().last_write(cell);
         let mut next = last;
         while next != NONE && !self.graph().happens_before_next_of(next, thread) {
-            let Event { kind, co_prev, .. } = *self.graph().event(next);
-            if !kind.is_exclusive_write() {
-                self.push_item(len, Alternative::Place { thread: thread as u32, after: co_prev });
+            let Event { kind: of_next, co_prev, .. } = *self.graph().event(next);
+            if !of_next.is_exclusive_write() {
+                self.push_item(len, Alternative::Place { thread: thread as u32, kind, cell, after: co_prev });
             }
             next = co_prev;
         }
-        self.write(thread, EventKind::Store, cell, value, last);
-        self.resume(thread, 0);
-    }
-
-    fn place_store(&mut self, thread: usize, pending: Pending, after: u32) {
-        let Pending::Store { cell, value } = pending else { unreachable!("invariant: this is a store") };
-        self.graph_mut().add_write(thread, EventKind::Store, cell, value, after);
+        self.write(thread, kind, cell, value, last);
         self.resume(thread, 0);
     }
 

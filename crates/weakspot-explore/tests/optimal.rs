@@ -168,7 +168,7 @@ impl<'p> Visitor<Interpreter<'p>> for Recorder<'p> {
                 }
             }
             Ending::Failed | Ending::Spinning | Ending::Bounded | Ending::TooLong => {}
-            Ending::Blocked => self.blocked += 1,
+            Ending::Blocked | Ending::Livelock => self.blocked += 1,
         }
         ControlFlow::Continue(())
     }

@@ -11,6 +11,8 @@ pub enum EventKind {
     Load,
     /// A plain write.
     Store,
+    /// A plain write that waits until it is in memory.
+    InterlockedStore,
     /// The read of an atomic.
     RmwRead {
         /// Waits for the whole own buffer under PSO too.
@@ -39,6 +41,10 @@ pub enum EventKind {
     NotifyRead,
     /// The write of a notification.
     NotifyWrite,
+    /// The only write of its cell.
+    Signal,
+    /// Reads the only write of its cell.
+    Await,
     /// A fence.
     Fence(FenceKind),
     /// A value was chosen.
@@ -55,14 +61,21 @@ impl EventKind {
     pub fn is_read(self) -> bool {
         matches!(
             self,
-            Self::Load | Self::RmwRead { .. } | Self::LockRead | Self::WaitRead | Self::WakeRead | Self::NotifyRead
+            Self::Load
+                | Self::RmwRead { .. }
+                | Self::LockRead
+                | Self::WaitRead
+                | Self::WakeRead
+                | Self::NotifyRead
+                | Self::Await
         )
     }
 
     /// Does it write a cell?
     #[inline]
     pub fn is_write(self) -> bool {
-        matches!(self, Self::Store | Self::Unlock | Self::WaitUnlock) || self.is_exclusive_write()
+        matches!(self, Self::Store | Self::InterlockedStore | Self::Unlock | Self::WaitUnlock | Self::Signal)
+            || self.is_exclusive_write()
     }
 
     /// Is it the write of an atomic?
@@ -174,6 +187,12 @@ pub struct ThreadEnd {
     pub phase: Phase,
     /// What may be expected of it.
     pub status: Status,
+}
+
+impl ThreadEnd {
+    /// A thread that has done nothing.
+    pub(super) const START: Self =
+        Self { last: super::NONE, len: 0, token: Token(0), phase: Phase::Running, status: Status::Live };
 }
 
 /// What may be expected of a thread.

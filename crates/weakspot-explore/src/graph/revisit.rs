@@ -12,7 +12,7 @@ impl Graph {
         self.trail.clear();
         self.pending_trail.clear();
         self.borderline = other.borderline;
-        if self.watched != other.watched {
+        if (self.watched, self.scratch.len()) != (other.watched, other.scratch.len()) {
             self.watched = other.watched;
             self.scratch.clone_from(&other.scratch);
             self.happens_before = ClockTable::new(other.scratch.len());

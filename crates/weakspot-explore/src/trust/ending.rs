@@ -23,6 +23,7 @@ impl<S: System> Explorer<'_, S> {
                     Pending::Pruned => Ending::Blocked,
                     Pending::Bounded => Ending::Bounded,
                     Pending::Spinning => Ending::Spinning,
+                    Pending::Await(_) => Ending::Deadlock,
                     _ => Ending::Complete,
                 }
             };
@@ -45,8 +46,8 @@ impl<S: System> Explorer<'_, S> {
     /// last word of its cell waits for something that is there.
     pub(super) fn stuck_ending(&self, read: u32) -> Ending {
         let event = self.graph().event(read);
-        if !matches!(event.kind, EventKind::LockRead | EventKind::WakeRead) {
-            return Ending::Blocked;
+        if !event.stuck {
+            return if self.replays && self.waits_for_ever(read) { Ending::Livelock } else { Ending::Blocked };
         }
         let is_last = event.source == self.graph().last_write(event.cell);
         let is_woken = event.kind == EventKind::WakeRead && event.value & bit(event.thread as usize) == 0;
@@ -58,7 +59,7 @@ impl<S: System> Explorer<'_, S> {
 fn severity(ending: Ending) -> u8 {
     match ending {
         Ending::Complete | Ending::Wrong | Ending::TooLong => 0,
-        Ending::Deadlock => 1,
+        Ending::Deadlock | Ending::Livelock => 1,
         Ending::Spinning => 2,
         Ending::Bounded => 3,
         Ending::Failed => 4,

@@ -15,9 +15,11 @@ impl<S: System> Explorer<'_, S> {
         let kind = self.read_kind(thread, pending);
         let mut source = last;
         while source != NONE && !self.graph().happens_before_next_of(source, thread) {
+            let overwritten_by = source;
             source = self.graph().event(source).co_prev;
             if self.satisfies(thread, kind, cell, source) {
-                self.push_item(len, Alternative::Source { thread: thread as u32, source });
+                let doomed = self.replays && self.is_doomed(thread, pending, source, overwritten_by);
+                self.push_item(len, Alternative::Source { thread: thread as u32, kind, cell, source, doomed });
             }
         }
         self.take_source(thread, pending, last)
@@ -27,6 +29,7 @@ impl<S: System> Explorer<'_, S> {
         match (pending, self.graph().thread(thread).phase) {
             (Pending::Load(_), _) => EventKind::Load,
             (Pending::Rmw { drains_all, .. }, _) => EventKind::RmwRead { drains_all },
+            (Pending::TryLock(_), _) => EventKind::RmwRead { drains_all: true },
             (Pending::Notify { .. }, _) => EventKind::NotifyRead,
             (Pending::Wait { .. }, Phase::Running) => EventKind::WaitRead,
             (Pending::Wait { .. }, Phase::Asleep) => EventKind::WakeRead,
@@ -44,6 +47,34 @@ impl<S: System> Explorer<'_, S> {
         }
     }
 
+    /// Would this atomic write although another atomic has taken its source? Then the graph is inconsistent until a
+    /// revisit gives the other one a new source, and there is nothing to run yet.
+    fn is_doomed(&self, thread: usize, pending: Pending, source: u32, overwritten_by: u32) -> bool {
+        if !self.graph().event(overwritten_by).kind.is_exclusive_write() {
+            return false;
+        }
+        match pending {
+            Pending::Lock(_) => true,
+            Pending::Rmw { cell, .. } => {
+                let value = self.graph().value_of(cell, source);
+                // One that changes nothing may turn out to be a round of waiting, which does not write.
+                matches!(self.system.update(ThreadId::new(thread), value),
+                    Update::Acts { written: Some(written), .. } if written != value)
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds such an atomic, for the sake of the revisits. Its value is that of a later run.
+    pub(super) fn add_doomed(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32) {
+        let read = self.graph_mut().add_read(thread, kind, cell, source);
+        let written = match kind {
+            EventKind::RmwRead { drains_all } => EventKind::RmwWrite { drains_all },
+            _ => EventKind::LockWrite,
+        };
+        self.write_part(thread, written, read, HELD);
+    }
+
     /// The waiters that a write of a condition variable has woken.
     pub(super) fn woken_by(&self, write: u32) -> i64 {
         let event = self.graph().event(write);
@@ -56,7 +87,7 @@ impl<S: System> Explorer<'_, S> {
     pub(super) fn take_source(&mut self, thread: usize, pending: Pending, source: u32) -> bool {
         let kind = self.read_kind(thread, pending);
         let cell = match (kind, pending) {
-            (_, Pending::Load(cell) | Pending::Rmw { cell, .. } | Pending::Lock(cell)) => cell,
+            (_, Pending::Load(cell) | Pending::Rmw { cell, .. } | Pending::Lock(cell) | Pending::TryLock(cell)) => cell,
             (_, Pending::Notify { condvar, .. }) => condvar,
             (EventKind::LockRead, Pending::Wait { mutex, .. }) => mutex,
             (_, Pending::Wait { condvar, .. }) => condvar,
@@ -70,14 +101,18 @@ impl<S: System> Explorer<'_, S> {
     pub(super) fn after_read(&mut self, thread: usize, pending: Pending, read: u32) -> bool {
         let Event { kind, cell, source, value, .. } = *self.graph().event(read);
         if !self.satisfies(thread, kind, cell, source) {
-            self.graph_mut().event_mut(read).stuck = true;
-            self.graph_mut().thread_mut(thread).status = Status::Stuck;
-            return true;
+            return self.get_stuck(thread, read);
         }
         match kind {
             EventKind::Load => {
                 self.resume(thread, value);
                 true
+            }
+            EventKind::RmwRead { .. } if matches!(pending, Pending::TryLock(_)) => {
+                let free = value == FREE;
+                let consistent = !free || self.write_part(thread, EventKind::LockWrite, read, HELD);
+                self.resume(thread, i64::from(free));
+                consistent
             }
             EventKind::RmwRead { drains_all } => self.update(thread, read, value, drains_all),
             EventKind::LockRead => {
@@ -100,6 +135,13 @@ impl<S: System> Explorer<'_, S> {
         }
     }
 
+    /// The thread's last event is a read that it cannot go on from.
+    fn get_stuck(&mut self, thread: usize, read: u32) -> bool {
+        self.graph_mut().event_mut(read).stuck = true;
+        self.graph_mut().thread_mut(thread).status = Status::Stuck;
+        true
+    }
+
     pub(super) fn update(&mut self, thread: usize, read: u32, value: i64, drains_all: bool) -> bool {
         match self.system.update(ThreadId::new(thread), value) {
             Update::Fails => {
@@ -107,6 +149,7 @@ impl<S: System> Explorer<'_, S> {
                 self.settle(thread);
                 true
             }
+            Update::Blocks => self.get_stuck(thread, read),
             Update::Acts { result, written: None } => {
                 self.resume(thread, result);
                 true
@@ -114,7 +157,7 @@ impl<S: System> Explorer<'_, S> {
             Update::Acts { result, written: Some(written) } => {
                 let consistent = self.write_part(thread, EventKind::RmwWrite { drains_all }, read, written);
                 self.resume(thread, result);
-                consistent
+                consistent || !self.graph().event(read).has_write
             }
         }
     }

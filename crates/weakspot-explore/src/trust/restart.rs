@@ -1,11 +1,21 @@
 //! Systems without tokens: going back means running everything again.
+//!
+//! What live code does between its events happens for real, so each run has to be one that SC allows. An alternative is
+//! put into the graph first; then the system runs again along a linearisation of po ∪ rf ∪ co ∪ fr. The event that is
+//! new (a read with a new source) is *held*: it comes as late as it can. If it is the read of an atomic, whether that
+//! writes is known only when it is reached, and its write follows at once: all other readers of the source have gone,
+//! and the next write of the cell has not. This never makes a cycle: one through the new write would lead from the next
+//! write of the cell to another reader of the source, which comes before that write.
+//!
+//! Values are taken from the new run (addresses may differ from run to run): a read gets what its source has written
+//! *now*. Kinds and cells of events must be what they were; if they are not, the system is not deterministic.
 
 use thiserror::Error;
 use weakspot_model::ids::ThreadId;
 
-use super::Explorer;
-use crate::graph::{Event, EventKind};
-use crate::system::{Misuse, Pending, System, Update};
+use super::{Alternative, Explorer};
+use crate::graph::{Event, EventKind, NONE, Status};
+use crate::system::{Misuse, Pending, System, UNBOUND, Update};
 
 /// A system that did not do the same again although it was given the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -15,6 +25,8 @@ pub struct Divergence {
     pub thread: ThreadId,
     /// The first event that differs: its index in the thread.
     pub event: u32,
+    /// What the event was.
+    pub was: EventKind,
     /// What the thread was about to do instead.
     pub pending: Pending,
 }
@@ -22,11 +34,16 @@ pub struct Divergence {
 /// Is this what the thread did when the event was added?
 pub(super) fn fits(event: &Event, pending: Pending) -> bool {
     match (event.kind, pending) {
-        (EventKind::Load, Pending::Load(cell)) => cell == event.cell,
-        (EventKind::Store, Pending::Store { cell, value }) => (cell, value) == (event.cell, event.value),
-        (EventKind::RmwRead { drains_all }, Pending::Rmw { cell, drains_all: now }) => {
-            (cell, now) == (event.cell, drains_all)
-        }
+        (EventKind::Load, Pending::Load(cell))
+        | (EventKind::Store, Pending::Store { cell, .. })
+        | (EventKind::InterlockedStore, Pending::InterlockedStore { cell, .. })
+        | (EventKind::Signal, Pending::Signal(cell))
+        | (EventKind::Await, Pending::Await(cell))
+        | (EventKind::RmwRead { .. } | EventKind::LockWrite, Pending::TryLock(cell)) => cell == event.cell,
+        (
+            EventKind::RmwRead { drains_all } | EventKind::RmwWrite { drains_all },
+            Pending::Rmw { cell, drains_all: now },
+        ) => (cell, now) == (event.cell, drains_all),
         (EventKind::LockRead | EventKind::LockWrite, Pending::Lock(mutex) | Pending::Wait { mutex, .. })
         | (EventKind::Unlock, Pending::Unlock(mutex))
         | (EventKind::WaitUnlock, Pending::Wait { mutex, .. }) => mutex == event.cell,
@@ -36,79 +53,168 @@ pub(super) fn fits(event: &Event, pending: Pending) -> bool {
         (EventKind::Choose, Pending::Choose { lo, hi }) => (lo..=hi).contains(&event.value),
         (EventKind::LeaveCritical, Pending::LeaveCritical)
         | (EventKind::Misuse, Pending::Unlock(_) | Pending::Wait { .. }) => true,
-        // The write of an atomic comes after its thread has gone on.
-        (EventKind::RmwWrite { .. }, _) => true,
         _ => false,
     }
 }
 
 impl<S: System> Explorer<'_, S> {
-    /// The thread rests at an event of the graph that is being given a new source.
-    pub(super) fn pending_again_at(&mut self, thread: u32, read: u32) -> Pending {
-        self.stale = true;
-        if self.replays {
-            self.replay(Some(read));
-        } else {
-            let token = self.graph().event(read).before;
-            self.system.restore(ThreadId(thread as u16), token);
-        }
-        self.system.pending(ThreadId(thread as u16))
+    /// Puts an alternative into the graph and runs the system again; false if the graph turns out inconsistent.
+    pub(super) fn run_alternative(&mut self, what: Alternative) -> bool {
+        let held = match what {
+            Alternative::Source { thread, kind, cell, source, doomed: true } => {
+                self.add_doomed(thread as usize, kind, cell, source);
+                return false;
+            }
+            Alternative::Source { thread, kind, cell, source, .. } => {
+                self.graph_mut().add_read(thread as usize, kind, cell, source)
+            }
+            Alternative::Place { thread, kind, cell, after } => {
+                self.graph_mut().add_write(thread as usize, kind, cell, 0, after);
+                NONE
+            }
+            Alternative::Choice { thread, value } => {
+                self.graph_mut().add_local(thread as usize, EventKind::Choose, value, false);
+                NONE
+            }
+            Alternative::Waiter { read, .. } => read,
+            Alternative::Revisit { read, after } => return self.revisit(read, after),
+        };
+        let order = self.lineariser.linearise_holding(&self.frames[self.depth].graph, held);
+        debug_assert!(order, "an alternative keeps the graph consistent");
+        self.run_again(held, what)
     }
 
-    /// Without tokens: runs the system again to where the graph is.
-    #[inline]
-    pub(super) fn catch_up(&mut self) {
-        if self.replays && self.stale {
-            self.replay(None);
+    /// Runs the system along the order of the lineariser. `held` is the read that the alternative is about.
+    pub(super) fn run_again(&mut self, held: u32, what: Alternative) -> bool {
+        self.system.restart();
+        self.bound = 0;
+        self.counters.runs += 1;
+        let order = self.lineariser.take_order();
+        let consistent = order.iter().all(|&id| self.repeat(id, held, what));
+        self.lineariser.give_back(order);
+        if !consistent {
+            return false;
+        }
+        for thread in 0..self.graph().width() {
+            if self.graph().thread(thread).status == Status::Live {
+                self.settle(thread);
+            }
+        }
+        true
+    }
+
+    /// Runs one event again, or the held one anew; false if the graph turns out inconsistent.
+    fn repeat(&mut self, id: u32, held: u32, what: Alternative) -> bool {
+        if self.diverged.is_some() {
+            return true;
+        }
+        let event = *self.graph().event(id);
+        let thread = event.thread as usize;
+        let mut pending = self.system.pending(ThreadId::new(thread));
+        if pending.is_unbound() && event.cell != UNBOUND {
+            pending = self.bind(thread, event.cell);
+        }
+        if !fits(&event, pending) {
+            self.note_divergence(&event, pending);
+            return true;
+        }
+        if event.kind.is_read() {
+            let value = self.graph().value_of(event.cell, event.source);
+            self.graph_mut().event_mut(id).value = value;
+        }
+        if id != held {
+            self.feed_again(id, pending);
+            return true;
+        }
+        match what {
+            Alternative::Waiter { waiter, .. } => self.notify(thread, pending, held, Some(waiter)),
+            _ => self.after_read(thread, pending, held),
         }
     }
 
     /// What a thread is about to do does not fit what it was about to do before.
-    pub(super) fn note_divergence(&mut self, thread: usize, pending: Pending) {
-        let event = self.graph().thread(thread).len;
-        self.diverged = self.diverged.or(Some(Divergence { thread: ThreadId::new(thread), event, pending }));
+    pub(super) fn note_divergence(&mut self, event: &Event, pending: Pending) {
+        let Event { thread, index, kind, .. } = *event;
+        let divergence = Divergence { thread: ThreadId(thread as u16), event: index, was: kind, pending };
+        self.diverged = self.diverged.or(Some(divergence));
     }
 
-    /// Feeds the recorded results again. The thread of `until` stops in front of that event, its last.
-    pub(super) fn replay(&mut self, until: Option<u32>) {
-        self.stale = false;
-        self.system.restart();
-        for id in 0..self.graph().len() {
-            if until == Some(id) {
-                continue;
+    /// Lets an event of the graph happen again, with the values of this run.
+    fn feed_again(&mut self, id: u32, pending: Pending) {
+        let event = *self.graph().event(id);
+        match (event.kind, pending) {
+            (EventKind::Store | EventKind::InterlockedStore, _) => {
+                if let Pending::Store { value, .. } | Pending::InterlockedStore { value, .. } = pending {
+                    self.graph_mut().event_mut(id).value = value;
+                }
             }
-            let event = *self.graph().event(id);
-            let pending = self.system.pending(ThreadId(event.thread as u16));
-            if !fits(&event, pending) {
-                self.diverged = Some(Divergence { thread: ThreadId(event.thread as u16), event: event.index, pending });
-                return;
+            (EventKind::RmwRead { .. } | EventKind::RmwWrite { .. }, Pending::Rmw { .. }) if !event.stuck => {
+                return self.update_again(id, &event, pending);
             }
-            self.feed(&event);
+            _ => {}
+        }
+        self.feed(&event);
+    }
+
+    /// An atomic happens again: where it writes, if it does.
+    fn update_again(&mut self, id: u32, event: &Event, pending: Pending) {
+        let writes = matches!(event.kind, EventKind::RmwWrite { .. });
+        if event.has_write {
+            return;
+        }
+        let thread = ThreadId(event.thread as u16);
+        let current = if writes { self.graph().event(event.po_prev).value } else { event.value };
+        match self.system.update(thread, current) {
+            Update::Acts { result, written: Some(written) } if writes || written == current => {
+                if writes {
+                    self.graph_mut().event_mut(id).value = written;
+                }
+                self.system.resume(thread, result);
+            }
+            Update::Acts { result, written: None } if !writes => self.system.resume(thread, result),
+            Update::Fails if !writes => self.system.fail(thread, Misuse::Update(current)),
+            _ => self.note_divergence(event, pending),
         }
     }
 
+    /// Gives a thread the result of an event of the graph.
     pub(super) fn feed(&mut self, event: &Event) {
         let thread = ThreadId(event.thread as u16);
         match event.kind {
             EventKind::Load | EventKind::Choose => self.system.resume(thread, event.value),
+            EventKind::LockWrite => {
+                let tried = matches!(self.graph().event(event.po_prev).kind, EventKind::RmwRead { .. });
+                self.system.resume(thread, i64::from(tried));
+            }
             EventKind::Store
+            | EventKind::InterlockedStore
+            | EventKind::Signal
+            | EventKind::Await
             | EventKind::Unlock
-            | EventKind::LockWrite
             | EventKind::NotifyWrite
             | EventKind::Fence(_)
             | EventKind::LeaveCritical => self.system.resume(thread, 0),
-            EventKind::RmwRead { .. } => match self.system.update(thread, event.value) {
-                Update::Acts { result, .. } => self.system.resume(thread, result),
-                Update::Fails => self.system.fail(thread, Misuse::Update(event.value)),
-            },
+            EventKind::RmwRead { .. } if event.has_write || event.stuck => {}
+            EventKind::RmwRead { .. } => self.feed_update(thread, event.value),
+            EventKind::RmwWrite { .. } => self.feed_update(thread, self.graph().event(event.po_prev).value),
             EventKind::Misuse => self.system.fail(thread, Misuse::NotHolding),
-            EventKind::RmwWrite { .. }
-            | EventKind::LockRead
+            EventKind::LockRead
             | EventKind::WaitRead
             | EventKind::WaitWrite
             | EventKind::WaitUnlock
             | EventKind::WakeRead
             | EventKind::NotifyRead => {}
+        }
+    }
+
+    fn feed_update(&mut self, thread: ThreadId, current: i64) {
+        if matches!(self.system.pending(thread), Pending::TryLock(_)) {
+            return self.system.resume(thread, 0);
+        }
+        match self.system.update(thread, current) {
+            Update::Acts { result, .. } => self.system.resume(thread, result),
+            Update::Fails => self.system.fail(thread, Misuse::Update(current)),
+            Update::Blocks => {}
         }
     }
 }

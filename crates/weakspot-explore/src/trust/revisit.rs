@@ -1,6 +1,7 @@
 //! Backward revisits: an earlier read takes a write that was added later.
 
-use super::restart::fits;
+use weakspot_model::ids::ThreadId;
+
 use super::{Alternative, Explorer, Frame};
 use crate::graph::{Event, Graph, NONE};
 use crate::system::{CellId, System};
@@ -94,21 +95,19 @@ impl<S: System> Explorer<'_, S> {
         let (below, above) = self.frames.split_at_mut(self.depth + 1);
         let graph = &mut above[0].graph;
         graph.become_revisit(&below[self.depth].graph, read, after, &mut self.map);
-        if !self.lineariser.linearise(graph) {
+        if !self.lineariser.linearise_holding(graph, if self.replays { read } else { NONE }) {
             self.counters.inconsistent += 1;
             return false;
         }
         graph.compute_clocks(self.lineariser.order());
         self.depth += 1;
-        let event = *self.graph().event(read);
-        let Event { thread, .. } = event;
-        let pending = self.pending_again_at(thread, read);
-        if !fits(&event, pending) {
-            self.note_divergence(thread as usize, pending);
+        if self.replays {
+            return self.run_again(read, Alternative::Revisit { read, after });
         }
-        if self.diverged.is_some() {
-            return true;
-        }
+        let Event { thread, before, .. } = *self.graph().event(read);
+        let id = ThreadId(thread as u16);
+        self.system.restore(id, before);
+        let pending = self.system.pending(id);
         self.after_read(thread as usize, pending, read)
     }
 }

@@ -7,6 +7,13 @@
 //! a cell has its from-read edges implied by the earlier one). So a thread that has completed two such rounds from the
 //! same state is stuck: it goes on only if a write revisits one of the reads of its second round.
 //!
+//! # Without tokens
+//! Nobody can look into the local state of live code. There the end of a round is where the thread says so (a marker:
+//! `spin_loop`, `yield_now`), and what lies between two passes of the same marker is a round. The first pass ends a
+//! failed round whose beginning is not known, so one round between two passes is enough to be stuck. An atomic that
+//! wrote the value it had read, right before a marker, is a failed attempt (to take a test-and-set lock): it is turned
+//! into one that does not write.
+//!
 //! A round in which a cell changed between two reads is the retry of a lock-free loop, not a wait: somebody else got
 //! on, so there are only so many of them, and all are explored.
 
@@ -29,6 +36,55 @@ impl<S: System> Explorer<'_, S> {
         let before = self.graph().event(first).po_prev;
         if self.waiting_round(thread, before, token).is_some() {
             self.graph_mut().thread_mut(thread).status = Status::Stuck;
+        }
+    }
+
+    /// The same where there are no tokens.
+    pub(super) fn end_marked_round(&mut self, thread: usize) {
+        if self.graph().thread(thread).token == Token(0) {
+            return;
+        }
+        self.undo_silent_write(thread);
+        let end = *self.graph().thread(thread);
+        if end.last != NONE && self.waiting_round(thread, end.last, end.token).is_some() {
+            self.graph_mut().thread_mut(thread).status = Status::Stuck;
+        }
+    }
+
+    /// If the newest event is the write of an atomic that changed nothing, it goes, with the revisits it made possible.
+    fn undo_silent_write(&mut self, thread: usize) {
+        let newest = self.graph().len() - 1;
+        let event = *self.graph().event(newest);
+        if event.thread as usize != thread
+            || !matches!(event.kind, EventKind::RmwWrite { .. })
+            || self.graph().event(event.po_prev).value != event.value
+        {
+            return;
+        }
+        let token = self.graph().thread(thread).token;
+        self.graph_mut().truncate(newest);
+        self.graph_mut().event_mut(event.po_prev).has_write = false;
+        self.graph_mut().thread_mut(thread).token = token;
+        let items = &mut self.frames[self.depth].items;
+        while items.last().is_some_and(|item| item.len > newest) {
+            items.pop();
+        }
+    }
+
+    /// Does the round of waiting that ends with this event read nothing but the last writes of its cells?
+    pub(super) fn waits_for_ever(&self, last: u32) -> bool {
+        let thread = self.graph().event(last).thread as usize;
+        let Some(first) = self.waiting_round(thread, last, self.graph().thread(thread).token) else { return false };
+        let mut id = last;
+        loop {
+            let event = self.graph().event(id);
+            if event.kind.is_read() && event.source != self.graph().last_write(event.cell) {
+                return false;
+            }
+            if id == first {
+                return true;
+            }
+            id = event.po_prev;
         }
     }
 

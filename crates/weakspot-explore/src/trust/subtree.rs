@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use weakspot_model::ids::ThreadId;
 
 use super::{Explorer, Frame, Item, Visitor};
-use crate::graph::{EventKind, Graph};
+use crate::graph::Graph;
 use crate::system::{System, Token};
 
 /// A part of the search: a graph and an alternative to it.
@@ -36,7 +36,6 @@ impl<S: System> Explorer<'_, S> {
         self.depth = 0;
         self.frames.truncate(1);
         self.frames[0] = Frame { graph, items: vec![item] };
-        self.stale = true;
         if !self.replays {
             self.renew_tokens();
         }
@@ -52,11 +51,8 @@ impl<S: System> Explorer<'_, S> {
             let thread = ThreadId(event.thread as u16);
             let token = self.own_token(&mut known, thread, event.before);
             self.graph_mut().event_mut(id).before = token;
-            // The write of an atomic comes after its thread has gone on.
-            if !matches!(event.kind, EventKind::RmwWrite { .. }) {
-                self.system.restore(thread, token);
-                self.feed(&event);
-            }
+            self.system.restore(thread, token);
+            self.feed(&event);
         }
         for thread in 0..self.graph().width() {
             let old = self.graph().thread(thread).token;

@@ -1,0 +1,117 @@
+//! How a model is checked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weakspot_model::buffer::MemoryModel;
+
+use crate::Report;
+
+/// Which store-buffer violations make a test fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailOn {
+    /// Those that cause a failure in some relaxed execution; others are printed as notes.
+    Harmful,
+    /// All.
+    Unsafe,
+    /// None.
+    Nothing,
+}
+
+/// How a model is checked. [`Builder::new`] takes what the environment says.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Builder {
+    /// The memory model of the processor (`WEAKSPOT_MODEL`: `sc`, `tso`, `pso`).
+    pub model: MemoryModel,
+    /// Explore schedules with at most this many preemptions only (`WEAKSPOT_MAX_PREEMPTIONS`).
+    pub max_preemptions: Option<u32>,
+    /// Give up after this many executions.
+    pub max_executions: Option<u64>,
+    /// Events that one execution may have.
+    pub max_events: u32,
+    /// Give up after this time.
+    pub max_duration: Option<Duration>,
+    /// Threads a model may have.
+    pub max_threads: usize,
+    /// Workers (`WEAKSPOT_JOBS`).
+    pub jobs: usize,
+    /// Watch for store-buffer violations?
+    pub monitor: bool,
+    /// Which of them make a test fail.
+    pub fail_on: FailOn,
+    /// Explore random schedules from this seed instead of all.
+    pub seed: Option<u64>,
+    /// Run exactly this schedule (`WEAKSPOT_REPLAY`).
+    pub replay: Option<String>,
+    /// Print what comes of each model (`WEAKSPOT_LOG`).
+    pub log: bool,
+}
+
+/// The waiters of a condition variable are the bits of a number.
+const MOST_THREADS: usize = 60;
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            model: MemoryModel::Tso,
+            max_preemptions: None,
+            max_executions: None,
+            max_events: 100_000,
+            max_duration: None,
+            max_threads: MOST_THREADS,
+            jobs: 1,
+            monitor: true,
+            fail_on: FailOn::Harmful,
+            seed: None,
+            replay: None,
+            log: false,
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let text = variable(name)?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+}
+
+impl Builder {
+    /// Everything explored, with what the `WEAKSPOT_*` variables of the environment say.
+    pub fn new() -> Self {
+        let mut builder = Self::default();
+        if let Some(model) = variable("WEAKSPOT_MODEL") {
+            builder.model = match model.to_ascii_lowercase().as_str() {
+                "sc" => MemoryModel::Sc,
+                "tso" => MemoryModel::Tso,
+                "pso" => MemoryModel::Pso,
+                _ => panic!("WEAKSPOT_MODEL={model} is none of sc, tso, pso"),
+            };
+        }
+        builder.max_preemptions = number("WEAKSPOT_MAX_PREEMPTIONS");
+        builder.jobs = number("WEAKSPOT_JOBS").unwrap_or(builder.jobs);
+        builder.replay = variable("WEAKSPOT_REPLAY");
+        builder.log = variable("WEAKSPOT_LOG").is_some_and(|text| text != "0");
+        builder
+    }
+
+    /// Explores a model and says what came of it.
+    pub fn check(&self, body: impl Fn() + Send + Sync + 'static) -> Report {
+        crate::model::check(self, Arc::new(body))
+    }
+
+    /// Explores a model; panics with the report if that is a failure.
+    #[track_caller]
+    pub fn model(&self, body: impl Fn() + Send + Sync + 'static) {
+        let report = self.check(body);
+        if report.is_failure() {
+            panic!("{report}");
+        }
+        if self.log || report.has_notes() {
+            eprintln!("{report}");
+        }
+    }
+}

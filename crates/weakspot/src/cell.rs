@@ -1,0 +1,196 @@
+//! Mirrors of `std::cell` for what threads share: accesses are checked for data races in a model.
+
+use std::fmt;
+
+use crate::rt::Tracked;
+
+/// Memory that is changed through shared references.
+#[derive(Default)]
+pub struct UnsafeCell<T: ?Sized> {
+    tracked: Tracked,
+    data: std::cell::UnsafeCell<T>,
+}
+
+impl<T> UnsafeCell<T> {
+    /// A cell with this value.
+    pub const fn new(value: T) -> Self {
+        Self { tracked: Tracked::new(), data: std::cell::UnsafeCell::new(value) }
+    }
+
+    /// The value, at the end of the cell's life.
+    pub fn into_inner(self) -> T {
+        self.data.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Reads the memory through a pointer.
+    #[track_caller]
+    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        self.tracked.read();
+        read(self.data.get())
+    }
+
+    /// Writes the memory through a pointer.
+    #[track_caller]
+    pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        self.tracked.write();
+        write(self.data.get())
+    }
+
+    /// A pointer to read through: counts as a read now and when it is used.
+    #[track_caller]
+    pub fn get(&self) -> ConstPtr<'_, T> {
+        self.tracked.read();
+        ConstPtr { cell: self }
+    }
+
+    /// A pointer to write through: counts as a write now and when it is used.
+    #[track_caller]
+    pub fn get_mut(&self) -> MutPtr<'_, T> {
+        self.tracked.write();
+        MutPtr { cell: self }
+    }
+}
+
+impl<T> fmt::Debug for UnsafeCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnsafeCell").finish_non_exhaustive()
+    }
+}
+
+impl<T> From<T> for UnsafeCell<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+/// A tracked pointer to read an [`UnsafeCell`].
+pub struct ConstPtr<'a, T: ?Sized> {
+    cell: &'a UnsafeCell<T>,
+}
+
+impl<T: ?Sized> ConstPtr<'_, T> {
+    /// The memory.
+    ///
+    /// # Safety
+    /// As for `&*` of a raw pointer.
+    #[track_caller]
+    pub unsafe fn deref(&self) -> &T {
+        self.cell.tracked.read();
+        // SAFETY: the caller's.
+        unsafe { &*self.cell.data.get() }
+    }
+
+    /// Works with the raw pointer.
+    #[track_caller]
+    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        self.cell.with(read)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for ConstPtr<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConstPtr").finish_non_exhaustive()
+    }
+}
+
+/// A tracked pointer to write an [`UnsafeCell`].
+pub struct MutPtr<'a, T: ?Sized> {
+    cell: &'a UnsafeCell<T>,
+}
+
+impl<T: ?Sized> MutPtr<'_, T> {
+    /// The memory.
+    ///
+    /// # Safety
+    /// As for `&mut *` of a raw pointer.
+    #[track_caller]
+    #[allow(clippy::mut_from_ref, reason = "that is what a cell is for")]
+    pub unsafe fn deref(&self) -> &mut T {
+        self.cell.tracked.write();
+        // SAFETY: the caller's.
+        unsafe { &mut *self.cell.data.get() }
+    }
+
+    /// Works with the raw pointer.
+    #[track_caller]
+    pub fn with<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        self.cell.with_mut(write)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for MutPtr<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MutPtr").finish_non_exhaustive()
+    }
+}
+
+/// A value that is moved in and out through shared references.
+#[derive(Default)]
+pub struct Cell<T: ?Sized> {
+    inner: UnsafeCell<T>,
+}
+
+impl<T> Cell<T> {
+    /// A cell with this value.
+    pub const fn new(value: T) -> Self {
+        Self { inner: UnsafeCell::new(value) }
+    }
+
+    /// Writes the value.
+    #[track_caller]
+    pub fn set(&self, value: T) {
+        drop(self.replace(value));
+    }
+
+    /// Exchanges the values of two cells.
+    #[track_caller]
+    pub fn swap(&self, other: &Self) {
+        if !std::ptr::eq(self, other) {
+            // SAFETY: a cell is not `Sync`, nothing else borrows its content, and the cells are different.
+            self.inner.with_mut(|one| other.inner.with_mut(|two| unsafe { std::ptr::swap(one, two) }));
+        }
+    }
+
+    /// Writes a value and returns the one before.
+    #[track_caller]
+    pub fn replace(&self, value: T) -> T {
+        // SAFETY: a cell is not `Sync`, and nothing borrows its content.
+        self.inner.with_mut(|content| unsafe { std::mem::replace(&mut *content, value) })
+    }
+
+    /// The value, at the end of the cell's life.
+    pub fn into_inner(self) -> T {
+        self.inner.into_inner()
+    }
+}
+
+impl<T: Copy> Cell<T> {
+    /// Reads the value.
+    #[track_caller]
+    pub fn get(&self) -> T {
+        // SAFETY: a cell is not `Sync`, and nothing borrows its content.
+        self.inner.with(|content| unsafe { *content })
+    }
+}
+
+impl<T: Default> Cell<T> {
+    /// Takes the value and leaves the default one.
+    #[track_caller]
+    pub fn take(&self) -> T {
+        self.replace(T::default())
+    }
+}
+
+impl<T> From<T> for Cell<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T> fmt::Debug for Cell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell").finish_non_exhaustive()
+    }
+}

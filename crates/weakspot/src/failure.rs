@@ -1,0 +1,129 @@
+//! Why an execution has failed.
+
+use std::backtrace::Backtrace;
+use std::panic::Location;
+
+use crate::rt::Place;
+use crate::rt::causality::Access;
+
+/// A place in the source of the model.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourcePlace {
+    /// The file, as the compiler names it.
+    pub file: String,
+    /// Counted from 1.
+    pub line: u32,
+    /// Counted from 1.
+    pub column: u32,
+}
+
+impl From<&Location<'_>> for SourcePlace {
+    fn from(place: &Location<'_>) -> Self {
+        Self { file: place.file().to_owned(), line: place.line(), column: place.column() }
+    }
+}
+
+impl std::fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// One side of a data race.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RacingAccess {
+    /// Number of the thread.
+    pub thread: u32,
+    /// Does it write?
+    pub writes: bool,
+    /// Where.
+    pub place: SourcePlace,
+}
+
+/// What went wrong in an execution.
+#[derive(Debug)]
+pub enum FailureKind {
+    /// A thread panicked.
+    Panic {
+        /// Where it panicked from.
+        backtrace: Option<Backtrace>,
+    },
+    /// Two accesses to plain memory, at least one a write, that nothing orders: the earlier one.
+    Race {
+        /// The access that came first in this execution.
+        first: RacingAccess,
+        /// The other one.
+        second: RacingAccess,
+    },
+    /// Nobody can go on.
+    Deadlock,
+    /// Threads go round loops that wait for what nobody will write.
+    Livelock,
+    /// An execution has more events than it may.
+    TooLong,
+    /// A check at the end of an execution complained.
+    Leak,
+    /// The model does not do the same when it is run again.
+    NotDeterministic,
+    /// The model asked for it.
+    Other,
+}
+
+/// Why an execution has failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub kind: FailureKind,
+    /// In words.
+    pub message: String,
+    /// Whose doing, if one thread's.
+    pub thread: Option<u32>,
+    /// Where.
+    pub place: Option<SourcePlace>,
+    static_place: Option<Place>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: FailureKind, message: String) -> Self {
+        Self { kind, message, thread: None, place: None, static_place: None }
+    }
+
+    pub(crate) fn of_thread(mut self, thread: u32) -> Self {
+        self.thread = Some(thread);
+        self
+    }
+
+    pub(crate) fn at(mut self, place: Option<SourcePlace>) -> Self {
+        self.place = place;
+        self
+    }
+
+    pub(crate) fn message(thread: u32, message: String, place: Place) -> Self {
+        let mut failure = Self::new(FailureKind::Other, message).of_thread(thread).at(Some(place.into()));
+        failure.static_place = Some(place);
+        failure
+    }
+
+    pub(crate) fn race(thread: u32, writes: bool, place: Place, other: Access) -> Self {
+        let first = RacingAccess { thread: other.thread, writes: other.writes, place: other.place.into() };
+        let second = RacingAccess { thread, writes, place: place.into() };
+        let name = |access: &RacingAccess| if access.writes { "write" } else { "read" };
+        let message = format!(
+            "data race: a {} at {} and a {} at {} are not ordered by any synchronisation",
+            name(&first),
+            first.place,
+            name(&second),
+            second.place
+        );
+        let mut failure =
+            Self::new(FailureKind::Race { first, second }, message).of_thread(thread).at(Some(place.into()));
+        failure.static_place = Some(place);
+        failure
+    }
+
+    /// Where, or here.
+    #[track_caller]
+    pub(crate) fn place(&self) -> Place {
+        self.static_place.unwrap_or(Location::caller())
+    }
+}

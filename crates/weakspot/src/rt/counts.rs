@@ -1,0 +1,180 @@
+//! Reference counts of a run: see [`crate::sync::Arc`].
+
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::causality::Sync;
+use super::objects::Object;
+use super::{Place, Runtime, Step, Word, current};
+
+/// What is known of an `Arc`, by the address of its value.
+struct Counted {
+    made: Place,
+    /// What its dropped owners have released.
+    dropped: u32,
+    /// Its count as a state word, if it is observed.
+    word: Option<Rc<Word>>,
+}
+
+/// The reference counts of a run.
+#[derive(Default)]
+pub(crate) struct Counts {
+    counted: FxHashMap<usize, Counted>,
+    /// Places whose `Arc`s are observed. Survives runs.
+    observed: FxHashSet<usize>,
+    /// The run has found a place that is not in `observed` and has to be.
+    pub(crate) found: bool,
+}
+
+impl Counts {
+    /// A new run.
+    pub(crate) fn reset(&mut self) {
+        self.counted.clear();
+    }
+}
+
+/// How a count is to be asked for.
+pub(crate) enum Count {
+    /// It is the same in every order of what happened.
+    Known,
+    /// By an event.
+    Word(Rc<Word>),
+}
+
+fn address(place: Place) -> usize {
+    std::ptr::from_ref(place).addr()
+}
+
+/// The runtime, if counts are kept now.
+fn runtime<'a>() -> Option<&'a Runtime> {
+    current().filter(|runtime| !runtime.is_free())
+}
+
+impl Runtime {
+    fn counted(&self, key: usize, physical: usize, place: Place) -> Option<Rc<Word>> {
+        let mut counts = self.counts.borrow_mut();
+        let counts = &mut *counts;
+        let observed = &counts.observed;
+        let counted = counts.counted.entry(key).or_insert_with(|| {
+            let dropped = self.add_object(Object::new(0, place));
+            let word = observed.contains(&address(place)).then(|| Rc::new(Word::new(physical as u64)));
+            Counted { made: place, dropped, word }
+        });
+        counted.word.clone()
+    }
+
+    /// The `Arc` is observed from now on: everything begins anew.
+    fn observe(&self, key: usize) -> ! {
+        let made = self.counts.borrow().counted[&key].made;
+        {
+            let mut counts = self.counts.borrow_mut();
+            counts.observed.insert(address(made));
+            counts.found = true;
+        }
+        self.fail("the count of an Arc is observed".to_owned(), made)
+    }
+
+    /// Do all owners that are gone come before what the current thread does next?
+    fn is_after_all_drops(&self, key: usize) -> bool {
+        let dropped = self.counts.borrow().counted[&key].dropped;
+        let thread = self.thread.get();
+        self.with_object(dropped, |causality, object| causality.is_after(thread, object))
+    }
+}
+
+/// An `Arc` is made.
+pub(crate) fn made(key: usize, place: Place) {
+    if let Some(runtime) = runtime() {
+        runtime.counts.borrow_mut().counted.remove(&key);
+        runtime.counted(key, 1, place);
+    }
+}
+
+/// An owner is added.
+pub(crate) fn cloned(key: usize, place: Place) {
+    if let Some(runtime) = runtime()
+        && let Some(word) = runtime.counted(key, 1, place)
+    {
+        word.update("Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1));
+    }
+}
+
+/// An owner is about to go. What is returned goes to [`dropped`].
+pub(crate) fn dropping(key: usize, physical: usize, place: Place) -> Option<usize> {
+    let runtime = runtime()?;
+    let observed = runtime.counted(key, physical, place);
+    if let Some(word) = &observed {
+        word.update("drop of an Arc", Sync::AcqRel, |count| Step::Write(count.saturating_sub(1)));
+    }
+    let (dropped, thread) = (runtime.counts.borrow().counted[&key].dropped, runtime.thread.get());
+    if physical > 1 {
+        runtime.with_object(dropped, |causality, object| causality.write(thread, object, Sync::Release, true));
+        return None;
+    }
+    let before = runtime.state().lanes[thread as usize].last_owner_of;
+    if observed.is_none() && !runtime.is_after_all_drops(key) {
+        // Who comes last depends on the order. It matters if the destructor does something that others can see.
+        runtime.state().lanes[thread as usize].last_owner_of = Some(key);
+    }
+    runtime.with_object(dropped, |causality, object| causality.read(thread, object, Sync::Acquire));
+    before
+}
+
+/// An owner is gone.
+pub(crate) fn dropped(key: usize, physical: usize, before: Option<usize>) {
+    if physical > 1 {
+        return;
+    }
+    if let Some(runtime) = runtime() {
+        let thread = runtime.thread.get() as usize;
+        runtime.state().lanes[thread].last_owner_of = before;
+        let mut counts = runtime.counts.borrow_mut();
+        // Weak pointers may still ask for a count that is observed.
+        if counts.counted.get(&key).is_some_and(|counted| counted.word.is_none()) {
+            counts.counted.remove(&key);
+        }
+    }
+}
+
+/// The current thread does something that others can see. If that is in the destructor of an `Arc` whose last owner
+/// depends on the order, its count has to be observed.
+pub(crate) fn check_destructor(runtime: &Runtime, key: usize) {
+    if runtime.counts.borrow().counted.contains_key(&key) {
+        runtime.observe(key);
+    }
+}
+
+/// The only owner takes the value out.
+pub(crate) fn gone(key: usize) {
+    if let Some(runtime) = runtime() {
+        runtime.counts.borrow_mut().counted.remove(&key);
+    }
+}
+
+/// The count is asked for.
+pub(crate) fn look(key: usize, physical: usize, place: Place) -> Count {
+    let Some(runtime) = runtime() else { return Count::Known };
+    if let Some(word) = runtime.counted(key, physical, place) {
+        return Count::Word(word);
+    }
+    if physical == 1 && runtime.is_after_all_drops(key) {
+        return Count::Known;
+    }
+    runtime.observe(key)
+}
+
+/// Weak pointers make the count something to be seen.
+pub(crate) fn observe(key: usize, place: Place) {
+    if let Some(runtime) = runtime()
+        && runtime.counted(key, 1, place).is_none()
+    {
+        runtime.observe(key);
+    }
+}
+
+/// The count that a weak pointer sees, in a model.
+pub(crate) fn word_of_weak(key: usize, physical: usize, place: Place) -> Option<Rc<Word>> {
+    let runtime = runtime()?;
+    runtime.counts.borrow().counted.contains_key(&key).then(|| runtime.counted(key, physical, place))?
+}

@@ -1,0 +1,97 @@
+//! What becomes of a run that is given up.
+//!
+//! The explorer gives up a run whose graph turned out to be no execution (a thread waits for something that is there),
+//! and starts another one. The threads of the old run still have values on their stacks. They are run to their end, in
+//! any order, with events that happen at once: that is one of the SC executions, and all destructors run as they should.
+//! What does not end so (a real deadlock, a thread that failed) is left behind.
+
+use super::enter;
+use super::lane::{Effect, Operation};
+use super::runtime::{Mode, Runtime};
+
+/// Turns that threads get to come to their end.
+const TURNS: usize = 10_000;
+
+impl Runtime {
+    /// Brings the threads of the run to their end, or leaves them behind.
+    pub(crate) fn finish_run(&self, may_go_on: bool) {
+        if self.is_over() {
+            return;
+        }
+        self.mode.set(Mode::Free);
+        if may_go_on && self.failure.borrow().is_none() && self.may_run_free() {
+            self.run_free();
+        }
+        let all_over = self.is_over();
+        self.leave_behind();
+        if all_over {
+            // Complaints belong to executions, and this is none.
+            let _ = enter(self, || self.storage.end_run());
+        } else {
+            self.storage.abandon();
+        }
+        self.failure.take();
+        self.mode.set(Mode::Explored);
+    }
+
+    /// Has every thread ended?
+    pub(crate) fn is_over(&self) -> bool {
+        self.state().lanes.iter().all(|lane| matches!(lane.operation, Operation::Ended | Operation::Absent))
+    }
+
+    /// Whether a thread that waits on a condition variable holds its mutex is known to the explorer only.
+    fn may_run_free(&self) -> bool {
+        self.state().lanes.iter().all(|lane| !matches!(lane.operation, Operation::Wait { .. }))
+    }
+
+    fn run_free(&self) {
+        for _ in 0..TURNS {
+            let mut moved = false;
+            let threads = self.state().lanes.len();
+            for thread in 0..threads {
+                if self.can_run_free(thread) {
+                    self.switch_to(thread, 0);
+                    moved = true;
+                }
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    fn can_run_free(&self, thread: usize) -> bool {
+        let state = self.state();
+        match state.lanes[thread].operation {
+            Operation::Absent | Operation::Ended | Operation::Failed => false,
+            Operation::Begin(_) => true,
+            Operation::Join { child, .. } => matches!(state.lanes[child as usize].operation, Operation::Ended),
+            Operation::Lock(mutex) => !state.objects[mutex as usize].held,
+            Operation::Rmw { probe, .. } => {
+                drop(state);
+                // SAFETY: the thread is suspended in the call that owns the probe.
+                !matches!(unsafe { (*probe)(None) }.1, Effect::Blocks)
+            }
+            _ => true,
+        }
+    }
+
+    /// Forgets the coroutines that have not ended. What they own is never dropped.
+    fn leave_behind(&self) {
+        let mut state = self.state();
+        let threads = state.lanes.len();
+        for thread in 0..threads {
+            let lane = &mut state.lanes[thread];
+            lane.operation = Operation::Absent;
+            if let Some(mut routine) = lane.routine.take() {
+                if !routine.done() {
+                    // SAFETY: the coroutine is never resumed again, and what its stack owns is leaked: nothing outside
+                    // borrows from the stack, because threads of a model own what they use.
+                    unsafe { routine.force_reset() };
+                }
+                let stack = routine.into_stack();
+                state.stacks.give_back(stack);
+            }
+        }
+    }
+}

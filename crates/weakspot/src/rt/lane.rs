@@ -1,0 +1,136 @@
+//! One thread of a model: its coroutine and what it is about to do.
+
+use std::sync::Arc;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, Yielder};
+use weakspot_model::ir::FenceKind;
+
+use super::{Place, Word};
+
+/// The coroutine of a thread. It is resumed with the result of its event and yields when it has posted the next.
+pub(crate) type Routine = Coroutine<i64, (), (), DefaultStack>;
+/// What a coroutine suspends with.
+pub(crate) type Suspender = Yielder<i64, ()>;
+
+/// What an atomic makes of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It writes this.
+    Writes(u64),
+    /// It only reads.
+    Reads,
+    /// It waits until the value is another one.
+    Blocks,
+}
+
+/// Looks at the value (`None`: that in memory) an atomic would find, and says what it would do.
+pub(crate) type Probe<'a> = &'a dyn Fn(Option<u64>) -> (u64, Effect);
+
+/// What a thread is about to do. Objects are numbers of this run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Operation {
+    /// Not started in this run.
+    Absent,
+    Load(u32),
+    Store(u32, u64),
+    InterlockedStore(u32, u64),
+    Rmw {
+        object: u32,
+        drains_all: bool,
+        probe: *const (dyn Fn(Option<u64>) -> (u64, Effect) + 'static),
+    },
+    Fence(FenceKind),
+    Lock(u32),
+    TryLock(u32),
+    Unlock(u32),
+    Wait {
+        condvar: u32,
+        mutex: u32,
+    },
+    Notify {
+        condvar: u32,
+        all: bool,
+    },
+    Choose(u32),
+    /// Starts this thread, which waits for the object.
+    Spawn {
+        birth: u32,
+        child: u32,
+    },
+    Begin(u32),
+    End(u32),
+    Join {
+        end: u32,
+        child: u32,
+    },
+    /// Over.
+    Ended,
+    /// Panicked, raced, …: see the failure of the run.
+    Failed,
+}
+
+/// One event of a run, for reports.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Happened {
+    pub(crate) operation: Operation,
+    pub(crate) what: &'static str,
+    pub(crate) place: Place,
+    /// What was read, or the choice.
+    pub(crate) result: i64,
+}
+
+/// One thread. Lanes survive runs: a thread is who started it and how many it had started before.
+pub(crate) struct Lane {
+    pub(crate) routine: Option<Routine>,
+    pub(crate) suspender: *const Suspender,
+    pub(crate) operation: Operation,
+    /// What the operation is called in reports.
+    pub(crate) what: &'static str,
+    pub(crate) place: Place,
+    /// The loop marker passed since the last event, or 0.
+    pub(crate) marker: u32,
+    /// Threads it has started in this run.
+    pub(crate) started: u32,
+    pub(crate) name: Option<String>,
+    /// The object that is written when the thread ends.
+    pub(crate) end: u32,
+    /// Its parking token, once somebody uses it.
+    pub(crate) parking: Option<Arc<Word>>,
+    /// It is in the destructor of this `Arc`'s value, and another thread could have been the last owner instead.
+    pub(crate) last_owner_of: Option<usize>,
+    /// What it did in this run.
+    pub(crate) events: Vec<Happened>,
+}
+
+impl Lane {
+    #[track_caller]
+    pub(crate) fn new() -> Self {
+        Self {
+            routine: None,
+            suspender: std::ptr::null(),
+            operation: Operation::Absent,
+            what: "",
+            place: std::panic::Location::caller(),
+            marker: 0,
+            started: 0,
+            name: None,
+            end: 0,
+            parking: None,
+            last_owner_of: None,
+            events: Vec::new(),
+        }
+    }
+
+    /// Forgets the last run.
+    pub(crate) fn reset(&mut self) {
+        self.suspender = std::ptr::null();
+        self.operation = Operation::Absent;
+        self.marker = 0;
+        self.started = 0;
+        self.name = None;
+        self.parking = None;
+        self.last_owner_of = None;
+        self.events.clear();
+    }
+}

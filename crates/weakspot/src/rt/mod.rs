@@ -1,0 +1,103 @@
+//! The runtime: threads of a model as coroutines, and their events.
+//!
+//! An execution of a model (a *run*) is a set of coroutines on one OS thread. A coroutine runs until its next *event*
+//! (an access to an atomic, a lock, a spawn, …), where it says what it is about to do and suspends. The explorer decides
+//! who goes on; when a coroutine is resumed, its event happens, and the code after it runs at once.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `runtime` | the state of a run, and how a thread posts an event |
+//! | `system` | the runtime as a [`weakspot_explore::system::System`] |
+//! | `lane` | one thread: its coroutine and what it is about to do |
+//! | `objects` | atomics and locks of a run, and the stamps that tie them to their Rust objects |
+//! | `counts` | reference counts, which are events only where the program can see them |
+//! | `causality` | happens-before of the C11 orderings; data races |
+//! | `finish` | what becomes of a run that is given up |
+//! | `word` | state words with blocking updates: what locks and channels are made of |
+//! | `local` | storage of one run and of one thread |
+//! | `panics` | panics inside a model, kept instead of printed |
+//! | `stacks` | stacks of coroutines, used again and again |
+//!
+//! # The one ambient thing
+//! User code calls `AtomicUsize::load` without any handle, so a thread-local points to the runtime while a coroutine
+//! runs. Nothing else is ambient.
+
+pub(crate) mod causality;
+pub(crate) mod counts;
+pub(crate) mod finish;
+pub(crate) mod lane;
+mod local;
+pub(crate) mod objects;
+pub(crate) mod panics;
+pub(crate) mod runtime;
+pub(crate) mod stacks;
+mod synchronise;
+pub(crate) mod system;
+mod tracked;
+mod word;
+
+use std::cell::Cell;
+use std::panic::Location;
+use std::ptr;
+
+pub use causality::Sync;
+pub use local::{at_end, run_local, thread_local};
+pub(crate) use runtime::Runtime;
+pub use tracked::{Clock, Tracked};
+pub use word::{Step, Word};
+
+/// A place in the user's source.
+pub(crate) type Place = &'static Location<'static>;
+
+thread_local! {
+    static CURRENT: Cell<*const Runtime> = const { Cell::new(ptr::null()) };
+}
+
+/// Is the caller a thread of a model?
+#[inline]
+pub fn in_model() -> bool {
+    !CURRENT.get().is_null()
+}
+
+/// The runtime of the model that the caller is a thread of.
+#[inline]
+pub(crate) fn current<'a>() -> Option<&'a Runtime> {
+    let runtime = CURRENT.get();
+    // SAFETY: the pointer is set by `enter` only, for a runtime that outlives the call it guards, and is reset when
+    // that call is over. What runs meanwhile on this thread are coroutines of the runtime, which end or are given up
+    // before it does. All its state is behind cells.
+    unsafe { runtime.as_ref() }
+}
+
+/// Runs something with a runtime as the current one.
+pub(crate) fn enter<R>(runtime: &Runtime, run: impl FnOnce() -> R) -> R {
+    let before = CURRENT.replace(ptr::from_ref(runtime));
+    let result = run();
+    CURRENT.set(before);
+    result
+}
+
+/// One of `count` values, all of which are explored.
+#[track_caller]
+pub fn choose(count: u32) -> u32 {
+    let runtime = current().expect("choose is for threads of a model");
+    runtime.choose(count, Location::caller())
+}
+
+/// Ends a round of a loop that waits.
+#[track_caller]
+pub fn spin() {
+    match current() {
+        Some(runtime) => runtime.pass_marker(Location::caller()),
+        None => std::thread::yield_now(),
+    }
+}
+
+/// Fails the execution.
+#[track_caller]
+pub fn fail(message: String) -> ! {
+    match current() {
+        Some(runtime) => runtime.fail(message, Location::caller()),
+        None => panic!("{message}"),
+    }
+}

@@ -1,0 +1,91 @@
+//! The atomics and locks of a run.
+//!
+//! A Rust object (an `AtomicUsize`, a `Mutex`) can be made in a `const fn`, so nothing is known of it before its first
+//! use in a run. Then it gets a number, the *object*, and a stamp in the Rust object says so: the number of the run and
+//! the number of the object. The stamp of an object that is made anew is 0, so memory that is used again is a new
+//! object. An object that carries the stamp of an earlier run of the same model (a static, something captured) gets its
+//! first value back.
+//!
+//! To the explorer an object is a *cell*; it gives it that number when an event on it happens, the same in every run of
+//! the same graph. So it does not matter who uses an object first.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use weakspot_explore::system::UNBOUND;
+
+use super::Place;
+use super::runtime::Runtime;
+
+/// No clock.
+pub(crate) const NO_CLOCK: u32 = u32::MAX;
+
+/// Bits of a stamp that are the number of an object.
+const OBJECT_BITS: u32 = 24;
+
+/// An object of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Object {
+    /// The explorer's number.
+    pub(crate) cell: u32,
+    /// Its value when it was first used.
+    pub(crate) initial: u64,
+    /// What a thread that reads it with acquire learns: a row of the clocks.
+    pub(crate) released: u32,
+    /// For a mutex: is it held?
+    pub(crate) held: bool,
+    /// Who used it first, and what kind of thing it is.
+    pub(crate) first_use: Place,
+}
+
+impl Object {
+    pub(crate) fn new(initial: u64, first_use: Place) -> Self {
+        Self { cell: UNBOUND, initial, released: NO_CLOCK, held: false, first_use }
+    }
+}
+
+/// Ties a Rust object to the runs that use it.
+#[derive(Debug, Default)]
+pub(crate) struct Stamp {
+    stamp: AtomicU64,
+    /// The value before the first run that used it.
+    first: AtomicU64,
+}
+
+impl Stamp {
+    pub(crate) const fn new() -> Self {
+        Self { stamp: AtomicU64::new(0), first: AtomicU64::new(0) }
+    }
+
+    /// Forgets all runs: whoever has it exclusively begins a new life of it.
+    pub(crate) fn clear(&mut self) {
+        *self.stamp.get_mut() = 0;
+    }
+
+    /// The same where a shared reference is exclusive by other means.
+    pub(crate) fn clear_shared(&self) {
+        self.stamp.store(0, Ordering::Relaxed);
+    }
+
+    /// The number in this run. `value` is what it holds; `reset` gives it its first value back.
+    #[inline]
+    pub(crate) fn object(&self, runtime: &Runtime, value: impl Fn() -> u64, reset: impl Fn(u64), place: Place) -> u32 {
+        let stamp = self.stamp.load(Ordering::Relaxed);
+        let run = runtime.run.get();
+        if stamp >> OBJECT_BITS == run {
+            return (stamp & ((1 << OBJECT_BITS) - 1)) as u32;
+        }
+        if stamp >> OBJECT_BITS >= runtime.first_run {
+            reset(self.first.load(Ordering::Relaxed));
+        } else {
+            self.first.store(value(), Ordering::Relaxed);
+        }
+        let object = runtime.add_object(Object::new(self.first.load(Ordering::Relaxed), place));
+        self.stamp.store(run << OBJECT_BITS | u64::from(object), Ordering::Relaxed);
+        object
+    }
+
+    /// The number in this run of something without a value.
+    pub(crate) fn plain_object(&self, runtime: &Runtime, place: Place) -> u32 {
+        self.object(runtime, || 0, |_| {}, place)
+    }
+}

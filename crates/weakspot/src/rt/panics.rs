@@ -1,0 +1,57 @@
+//! Panics inside a model: kept for the report instead of printed.
+
+use std::backtrace::Backtrace;
+use std::cell::RefCell;
+use std::panic::PanicHookInfo;
+use std::sync::Once;
+
+use super::in_model;
+use crate::failure::{Failure, FailureKind, SourcePlace};
+
+/// What the hook saw of the panic that is under way.
+pub(crate) struct Seen {
+    message: String,
+    place: Option<SourcePlace>,
+    backtrace: Backtrace,
+}
+
+thread_local! {
+    static SEEN: RefCell<Option<Seen>> = const { RefCell::new(None) };
+}
+
+static HOOK: Once = Once::new();
+
+/// Puts our hook before the one that is there. It leaves panics outside models alone.
+pub(crate) fn install_hook() {
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| if in_model() { note(info) } else { before(info) }));
+    });
+}
+
+fn note(info: &PanicHookInfo<'_>) {
+    let message = message_of(info.payload());
+    let place = info.location().map(SourcePlace::from);
+    let backtrace = Backtrace::force_capture();
+    SEEN.set(Some(Seen { message, place, backtrace }));
+}
+
+/// What a panic says.
+pub(crate) fn message_of(payload: &(dyn std::any::Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic with a value that is no text".to_owned()
+    }
+}
+
+/// The panic of a thread as a failure.
+pub(crate) fn take_failure(thread: u32, payload: Option<&(dyn std::any::Any + Send)>) -> Failure {
+    let (message, place, backtrace) = match SEEN.take() {
+        Some(Seen { message, place, backtrace }) => (message, place, Some(backtrace)),
+        None => (payload.map_or_else(|| "a panic".to_owned(), message_of), None, None),
+    };
+    Failure::new(FailureKind::Panic { backtrace }, message).of_thread(thread).at(place)
+}

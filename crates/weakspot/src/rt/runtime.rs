@@ -1,0 +1,262 @@
+//! The state of a run, and how a thread posts an event.
+//!
+//! All state is behind cells: the explorer and the coroutines share it, but never at the same time. No borrow lives
+//! across a switch.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustc_hash::FxHashMap;
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::FenceKind;
+
+use super::Place;
+use super::causality::Causality;
+use super::counts::Counts;
+use super::lane::{Happened, Lane, Operation, Probe};
+use super::local::Storage;
+use super::objects::Object;
+use super::stacks::Stacks;
+use crate::failure::Failure;
+
+/// Runs are numbered over all models of the process, so that a stamp names one run.
+static RUNS: AtomicU64 = AtomicU64::new(1);
+
+/// The closure of a model.
+pub(crate) type Body = Arc<dyn Fn() + Send + Sync>;
+
+/// Is the explorer in charge?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Every event is posted and waits for the explorer.
+    Explored,
+    /// The run was given up: threads run to their end in any order, events happen at once.
+    Free,
+}
+
+/// What changes during a run.
+pub(crate) struct State {
+    /// By thread.
+    pub(crate) lanes: Vec<Lane>,
+    /// The number of a thread by its parent and how many that had started before.
+    numbers: FxHashMap<(u32, u32), u32>,
+    pub(crate) objects: Vec<Object>,
+    /// The object of each cell.
+    pub(crate) bound: Vec<u32>,
+    pub(crate) causality: Causality,
+    pub(crate) stacks: Stacks,
+}
+
+/// A runtime: one for each worker of a model.
+pub(crate) struct Runtime {
+    pub(crate) run: Cell<u64>,
+    /// The number of the model's first run.
+    pub(crate) first_run: u64,
+    pub(crate) mode: Cell<Mode>,
+    pub(crate) thread: Cell<u32>,
+    pub(crate) model: MemoryModel,
+    max_threads: usize,
+    pub(crate) body: Body,
+    pub(crate) state: RefCell<State>,
+    pub(crate) storage: Storage,
+    pub(crate) counts: RefCell<Counts>,
+    /// Why the run has failed.
+    pub(crate) failure: RefCell<Option<Failure>>,
+}
+
+impl Runtime {
+    pub(crate) fn new(model: MemoryModel, max_threads: usize, body: Body) -> Self {
+        let state = State {
+            lanes: vec![Lane::new()],
+            numbers: FxHashMap::default(),
+            objects: Vec::new(),
+            bound: Vec::new(),
+            causality: Causality::new(),
+            stacks: Stacks::default(),
+        };
+        Self {
+            run: Cell::new(0),
+            first_run: RUNS.load(Ordering::Relaxed),
+            mode: Cell::new(Mode::Explored),
+            thread: Cell::new(0),
+            model,
+            max_threads,
+            body,
+            state: RefCell::new(state),
+            storage: Storage::default(),
+            counts: RefCell::default(),
+            failure: RefCell::new(None),
+        }
+    }
+
+    /// The number of a new run.
+    pub(crate) fn next_run(&self) {
+        self.run.set(RUNS.fetch_add(1, Ordering::Relaxed));
+    }
+
+    #[inline]
+    pub(crate) fn is_free(&self) -> bool {
+        self.mode.get() == Mode::Free
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> RefMut<'_, State> {
+        self.state.borrow_mut()
+    }
+
+    pub(crate) fn add_object(&self, object: Object) -> u32 {
+        let mut state = self.state();
+        state.objects.push(object);
+        state.objects.len() as u32 - 1
+    }
+
+    /// Posts an event and waits until it happens: the result. A run that is given up meanwhile gives 0.
+    pub(crate) fn post(&self, operation: Operation, what: &'static str, place: Place) -> i64 {
+        if std::thread::panicking() && !self.is_free() {
+            self.stop();
+        }
+        let last_owner_of = self.state().lanes[self.thread.get() as usize].last_owner_of;
+        if let Some(key) = last_owner_of {
+            super::counts::check_destructor(self, key);
+        }
+        let suspender = {
+            let mut state = self.state();
+            let lane = &mut state.lanes[self.thread.get() as usize];
+            (lane.operation, lane.what, lane.place) = (operation, what, place);
+            lane.suspender
+        };
+        // SAFETY: the suspender belongs to the coroutine that runs now, which set it when it began.
+        unsafe { (*suspender).suspend(()) }
+    }
+
+    /// The thread will never go on: it has failed.
+    fn stop(&self) -> ! {
+        loop {
+            let suspender = {
+                let mut state = self.state();
+                let lane = &mut state.lanes[self.thread.get() as usize];
+                lane.operation = Operation::Failed;
+                lane.suspender
+            };
+            // SAFETY: as in `post`.
+            unsafe { (*suspender).suspend(()) };
+        }
+    }
+
+    /// Fails the execution: the thread stops here.
+    pub(crate) fn fail(&self, message: String, place: Place) -> ! {
+        if self.is_free() {
+            std::panic::resume_unwind(Box::new(message));
+        }
+        let thread = self.thread.get();
+        self.note_failure(Failure::message(thread, message, place));
+        self.stop()
+    }
+
+    /// Keeps the first failure of a run.
+    pub(crate) fn note_failure(&self, failure: Failure) {
+        let mut known = self.failure.borrow_mut();
+        if known.is_none() {
+            *known = Some(failure);
+        }
+    }
+
+    /// Lets other threads go first in a run that was given up.
+    pub(crate) fn give_way(&self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let suspender = self.state().lanes[self.thread.get() as usize].suspender;
+        // SAFETY: as in `post`.
+        unsafe { (*suspender).suspend(()) };
+    }
+
+    /// A load: the value read. `value` is what is in memory.
+    pub(crate) fn load(&self, object: u32, value: impl Fn() -> u64, place: Place) -> u64 {
+        if self.is_free() {
+            return value();
+        }
+        let result = self.post(Operation::Load(object), "load", place);
+        if self.is_free() { value() } else { result as u64 }
+    }
+
+    /// A store; the caller writes memory afterwards.
+    pub(crate) fn store(&self, object: u32, value: u64, interlocked: bool, place: Place) {
+        if self.is_free() {
+            return;
+        }
+        let operation =
+            if interlocked { Operation::InterlockedStore(object, value) } else { Operation::Store(object, value) };
+        self.post(operation, "store", place);
+    }
+
+    /// An atomic: the value it read. The caller writes memory afterwards if the probe says so for that value.
+    pub(crate) fn rmw(&self, object: u32, drains_all: bool, probe: Probe<'_>, what: &'static str, place: Place) -> u64 {
+        if !self.is_free() {
+            // SAFETY: only the lifetime changes. The pointer is used while this thread is suspended in `post`, below,
+            // and the probe outlives that.
+            let probe = unsafe { std::mem::transmute::<Probe<'_>, Probe<'static>>(probe) };
+            let result = self.post(Operation::Rmw { object, drains_all, probe }, what, place);
+            if !self.is_free() {
+                return result as u64;
+            }
+        }
+        loop {
+            match probe(None) {
+                (_, super::lane::Effect::Blocks) if !std::thread::panicking() => self.give_way(),
+                (value, _) => return value,
+            }
+        }
+    }
+
+    pub(crate) fn fence(&self, kind: FenceKind, place: Place) {
+        if !self.is_free() {
+            self.post(Operation::Fence(kind), "fence", place);
+        }
+    }
+
+    pub(crate) fn choose(&self, count: u32, place: Place) -> u32 {
+        if self.is_free() || count < 2 {
+            return 0;
+        }
+        self.post(Operation::Choose(count), "choose", place) as u32
+    }
+
+    /// The end of a round of a loop that waits.
+    pub(crate) fn pass_marker(&self, place: Place) {
+        if self.is_free() {
+            return self.give_way();
+        }
+        let marker = std::ptr::from_ref(place) as usize as u32 | 1;
+        self.state().lanes[self.thread.get() as usize].marker = marker;
+    }
+
+    /// Notes that the event of a thread happens.
+    pub(crate) fn note_event(state: &mut State, thread: usize, result: i64) {
+        let lane = &mut state.lanes[thread];
+        let Lane { operation, what, place, .. } = *lane;
+        lane.events.push(Happened { operation, what, place, result });
+        lane.marker = 0;
+    }
+
+    /// The number of a thread that the current one starts.
+    pub(crate) fn number_child(&self) -> Result<u32, usize> {
+        let parent = self.thread.get();
+        let mut state = self.state();
+        let nth = state.lanes[parent as usize].started;
+        state.lanes[parent as usize].started += 1;
+        if let Some(&known) = state.numbers.get(&(parent, nth)) {
+            return Ok(known);
+        }
+        if state.lanes.len() >= self.max_threads {
+            return Err(self.max_threads);
+        }
+        let number = state.lanes.len() as u32;
+        state.lanes.push(Lane::new());
+        state.numbers.insert((parent, nth), number);
+        let threads = state.lanes.len();
+        state.causality.widen(threads);
+        Ok(number)
+    }
+}

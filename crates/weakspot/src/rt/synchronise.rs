@@ -1,0 +1,127 @@
+//! What events mean for happens-before, and the operations of mutexes and threads.
+
+use super::Place;
+use super::causality::{Causality, Sync};
+use super::lane::Operation;
+use super::objects::Object;
+use super::runtime::Runtime;
+use crate::failure::Failure;
+
+impl Runtime {
+    /// Works on the clocks and one object.
+    pub(crate) fn with_object<R>(&self, object: u32, work: impl FnOnce(&mut Causality, &mut Object) -> R) -> R {
+        let state = &mut *self.state();
+        work(&mut state.causality, &mut state.objects[object as usize])
+    }
+
+    /// The current thread has read an object.
+    #[inline]
+    pub(crate) fn synchronise_load(&self, object: u32, sync: Sync) {
+        let thread = self.thread.get();
+        if !self.is_free() {
+            self.with_object(object, |causality, object| causality.read(thread, object, sync));
+        }
+    }
+
+    /// The current thread has written an object.
+    #[inline]
+    pub(crate) fn synchronise_store(&self, object: u32, sync: Sync) {
+        let thread = self.thread.get();
+        if !self.is_free() {
+            self.with_object(object, |causality, object| causality.write(thread, object, sync, false));
+        }
+    }
+
+    /// The current thread has read an object and maybe written it.
+    #[inline]
+    pub(crate) fn synchronise_rmw(&self, object: u32, sync: Sync, written: bool) {
+        let thread = self.thread.get();
+        if !self.is_free() {
+            self.with_object(object, |causality, object| {
+                causality.read(thread, object, sync);
+                if written {
+                    causality.write(thread, object, sync, true);
+                }
+            });
+        }
+    }
+
+    /// The current thread has passed a fence.
+    pub(crate) fn synchronise_fence(&self, sync: Sync) {
+        let thread = self.thread.get();
+        if !self.is_free() {
+            self.state().causality.fence(thread, sync);
+        }
+    }
+
+    /// Fails the execution with something that is already described.
+    pub(crate) fn fail_with(&self, failure: Failure) -> ! {
+        let place = failure.place();
+        self.note_failure(failure);
+        self.fail(String::new(), place)
+    }
+
+    /// Acquires a mutex.
+    pub(crate) fn lock(&self, mutex: u32, what: &'static str, place: Place) {
+        if !self.is_free() {
+            self.post(Operation::Lock(mutex), what, place);
+        }
+        if self.is_free() {
+            while self.state().objects[mutex as usize].held && !std::thread::panicking() {
+                self.give_way();
+            }
+        }
+        self.take_mutex(mutex);
+    }
+
+    /// Acquires a mutex if it is free.
+    pub(crate) fn try_lock(&self, mutex: u32, what: &'static str, place: Place) -> bool {
+        let mut taken = false;
+        if !self.is_free() {
+            taken = self.post(Operation::TryLock(mutex), what, place) == 1;
+        }
+        if self.is_free() {
+            taken = !self.state().objects[mutex as usize].held;
+        }
+        if taken {
+            self.take_mutex(mutex);
+        }
+        taken
+    }
+
+    fn take_mutex(&self, mutex: u32) {
+        self.synchronise_load(mutex, Sync::Acquire);
+        self.state().objects[mutex as usize].held = true;
+    }
+
+    /// Releases a mutex.
+    pub(crate) fn unlock(&self, mutex: u32, what: &'static str, place: Place) {
+        if !self.is_free() {
+            self.post(Operation::Unlock(mutex), what, place);
+        }
+        self.synchronise_store(mutex, Sync::Release);
+        self.state().objects[mutex as usize].held = false;
+    }
+
+    /// Waits on a condition variable. A run that was given up wakes at once: such wakes are allowed.
+    pub(crate) fn wait(&self, condvar: u32, mutex: u32, place: Place) {
+        self.synchronise_store(mutex, Sync::Release);
+        if !self.is_free() {
+            self.post(Operation::Wait { condvar, mutex }, "Condvar::wait", place);
+        }
+        if self.is_free() {
+            self.state().objects[mutex as usize].held = false;
+            self.give_way();
+            return self.lock(mutex, "Condvar::wait", place);
+        }
+        self.take_mutex(mutex);
+    }
+
+    /// Wakes waiters.
+    pub(crate) fn notify(&self, condvar: u32, all: bool, place: Place) {
+        if !self.is_free() {
+            let what = if all { "Condvar::notify_all" } else { "Condvar::notify_one" };
+            self.post(Operation::Notify { condvar, all }, what, place);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The runtime as a system for the explorer.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use corosensei::{Coroutine, CoroutineResult};
+use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
+use weakspot_model::ids::{Site, ThreadId};
+
+use super::lane::{Effect, Lane, Operation, Suspender};
+use super::runtime::{Mode, Runtime, State};
+use super::{enter, panics};
+use crate::failure::{Failure, FailureKind};
+
+/// Live code as a system.
+pub(crate) struct Live<'r> {
+    pub(crate) runtime: &'r Runtime,
+}
+
+impl std::fmt::Debug for Live<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live").finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// Resumes a thread: its event happens, and it runs to its next one.
+    pub(crate) fn switch_to(&self, thread: usize, result: i64) {
+        let mut routine = self.state().lanes[thread].routine.take().expect("invariant: a thread that goes on exists");
+        self.thread.set(thread as u32);
+        let ended = enter(self, || matches!(routine.resume(result), CoroutineResult::Return(())));
+        let mut state = self.state();
+        if ended {
+            state.stacks.give_back(routine.into_stack());
+        } else {
+            state.lanes[thread].routine = Some(routine);
+        }
+    }
+
+    /// Makes the coroutine of a thread. It begins when it is resumed for the first time.
+    pub(crate) fn add_routine(&self, thread: u32, body: impl FnOnce() + 'static) {
+        let mut state = self.state();
+        let stack = state.stacks.take();
+        let routine = Coroutine::with_stack(stack, move |suspender: &Suspender, _| run_thread(suspender, body));
+        state.lanes[thread as usize].routine = Some(routine);
+    }
+
+    /// The beginning of a run: the first thread stands before its first event.
+    fn begin_run(&self) {
+        self.next_run();
+        {
+            let state = &mut *self.state();
+            state.objects.clear();
+            state.bound.clear();
+            state.causality.reset();
+            state.lanes.iter_mut().for_each(Lane::reset);
+        }
+        self.counts.borrow_mut().reset();
+        self.mode.set(Mode::Explored);
+        let body = self.body.clone();
+        self.add_routine(0, move || body());
+        self.switch_to(0, 0);
+    }
+
+    fn object_of(state: &State, thread: usize) -> Option<u32> {
+        Some(match state.lanes[thread].operation {
+            Operation::Load(object)
+            | Operation::Store(object, _)
+            | Operation::InterlockedStore(object, _)
+            | Operation::Rmw { object, .. }
+            | Operation::Lock(object)
+            | Operation::TryLock(object)
+            | Operation::Unlock(object)
+            | Operation::Wait { condvar: object, .. }
+            | Operation::Notify { condvar: object, .. }
+            | Operation::Spawn { birth: object, .. }
+            | Operation::Begin(object)
+            | Operation::End(object)
+            | Operation::Join { end: object, .. } => object,
+            _ => return None,
+        })
+    }
+}
+
+/// The life of a thread inside its coroutine.
+fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
+    let runtime = super::current().expect("invariant: coroutines run inside their runtime");
+    let thread = runtime.thread.get();
+    runtime.state().lanes[thread as usize].suspender = suspender;
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        body();
+        runtime.storage.end_thread(thread);
+    }));
+    let failed = match outcome {
+        Ok(()) => false,
+        Err(payload) => {
+            if !runtime.is_free() {
+                runtime.note_failure(panics::take_failure(thread, Some(&*payload)));
+            }
+            !runtime.is_free()
+        }
+    };
+    if !failed && thread != 0 {
+        runtime.end_thread(thread);
+    }
+    let last = if failed { Operation::Failed } else { Operation::Ended };
+    runtime.state().lanes[thread as usize].operation = last;
+}
+
+impl System for Live<'_> {
+    fn restart(&mut self) {
+        self.runtime.finish_run(true);
+        self.runtime.begin_run();
+    }
+
+    fn threads(&self) -> usize {
+        self.runtime.state.borrow().lanes.len()
+    }
+
+    fn cells(&self) -> usize {
+        0
+    }
+
+    fn initial(&self, cell: CellId) -> i64 {
+        let state = self.runtime.state.borrow();
+        state.objects[state.bound[cell as usize] as usize].initial as i64
+    }
+
+    fn bind(&mut self, thread: ThreadId, cell: CellId) {
+        let state = &mut *self.runtime.state();
+        let object = Runtime::object_of(state, thread.index()).expect("invariant: only unbound objects are bound");
+        state.objects[object as usize].cell = cell;
+        if state.bound.len() <= cell as usize {
+            state.bound.resize(cell as usize + 1, u32::MAX);
+        }
+        state.bound[cell as usize] = object;
+    }
+
+    #[inline]
+    fn pending(&self, thread: ThreadId) -> Pending {
+        let state = self.runtime.state.borrow();
+        let cell = |object: u32| state.objects[object as usize].cell;
+        match state.lanes[thread.index()].operation {
+            Operation::Absent => Pending::Absent,
+            Operation::Load(object) => Pending::Load(cell(object)),
+            Operation::Store(object, value) => Pending::Store { cell: cell(object), value: value as i64 },
+            Operation::InterlockedStore(object, value) => {
+                Pending::InterlockedStore { cell: cell(object), value: value as i64 }
+            }
+            Operation::Rmw { object, drains_all, .. } => Pending::Rmw { cell: cell(object), drains_all },
+            Operation::Fence(kind) => Pending::Fence(kind),
+            Operation::Lock(object) => Pending::Lock(cell(object)),
+            Operation::TryLock(object) => Pending::TryLock(cell(object)),
+            Operation::Unlock(object) => Pending::Unlock(cell(object)),
+            Operation::Wait { condvar, mutex } => Pending::Wait { condvar: cell(condvar), mutex: cell(mutex) },
+            Operation::Notify { condvar, all } => Pending::Notify { condvar: cell(condvar), all },
+            Operation::Choose(count) => Pending::Choose { lo: 0, hi: i64::from(count) - 1 },
+            Operation::Spawn { birth: object, .. } | Operation::End(object) => Pending::Signal(cell(object)),
+            Operation::Begin(object) | Operation::Join { end: object, .. } => Pending::Await(cell(object)),
+            Operation::Ended => Pending::Ended,
+            Operation::Failed => Pending::Failed,
+        }
+    }
+
+    fn update(&self, thread: ThreadId, current: i64) -> Update {
+        let Operation::Rmw { probe, .. } = self.runtime.state.borrow().lanes[thread.index()].operation else {
+            return Update::Fails;
+        };
+        // SAFETY: the thread is suspended in the call that owns the probe.
+        let (_, effect) = unsafe { (*probe)(Some(current as u64)) };
+        match effect {
+            Effect::Writes(value) => Update::Acts { result: current, written: Some(value as i64) },
+            Effect::Reads => Update::Acts { result: current, written: None },
+            Effect::Blocks => Update::Blocks,
+        }
+    }
+
+    fn resume(&mut self, thread: ThreadId, result: i64) {
+        Runtime::note_event(&mut self.runtime.state(), thread.index(), result);
+        self.runtime.switch_to(thread.index(), result);
+    }
+
+    fn fail(&mut self, thread: ThreadId, _misuse: Misuse) {
+        let message = "a mutex was released that is not held".to_owned();
+        self.runtime.note_failure(Failure::new(FailureKind::Other, message).of_thread(u32::from(thread.0)));
+        self.runtime.state().lanes[thread.index()].operation = Operation::Failed;
+    }
+
+    fn save(&self, _thread: ThreadId) -> Option<Token> {
+        None
+    }
+
+    fn restore(&mut self, _thread: ThreadId, _token: Token) {}
+
+    fn jumped_back(&self, thread: ThreadId) -> bool {
+        self.runtime.state.borrow().lanes[thread.index()].marker != 0
+    }
+
+    fn marker(&self, thread: ThreadId) -> Token {
+        Token(self.runtime.state.borrow().lanes[thread.index()].marker)
+    }
+
+    fn is_inside(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
+    fn has_critical(&self) -> bool {
+        false
+    }
+
+    fn site(&self, _thread: ThreadId) -> Site {
+        Site(0)
+    }
+
+    fn judge(&self, _memory: &dyn Fn(CellId) -> i64) -> Judgement {
+        self.runtime.mode.set(Mode::Free);
+        let checked = enter(self.runtime, || self.runtime.storage.end_run());
+        self.runtime.mode.set(Mode::Explored);
+        match checked {
+            Ok(()) => Judgement::Holds,
+            Err(message) => {
+                self.runtime.note_failure(Failure::new(FailureKind::Leak, message));
+                Judgement::Fails
+            }
+        }
+    }
+}

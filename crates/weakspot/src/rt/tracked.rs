@@ -1,0 +1,103 @@
+//! Plain memory under the eyes of the race detector, and happens-before without an event.
+
+use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::causality::Sync;
+use super::objects::Stamp;
+use super::{Place, Runtime, current};
+use crate::failure::Failure;
+
+/// Plain memory: reads and writes of it are checked for data races in a model, and cost nothing outside.
+#[derive(Debug, Default)]
+pub struct Tracked {
+    /// The number of the run and that of the memory in the run.
+    stamp: AtomicU64,
+}
+
+const NUMBER_BITS: u32 = 24;
+
+impl Tracked {
+    /// Memory that nobody has accessed.
+    pub const fn new() -> Self {
+        Self { stamp: AtomicU64::new(0) }
+    }
+
+    /// The memory is read now.
+    #[track_caller]
+    #[inline]
+    pub fn read(&self) {
+        if let Some(runtime) = current() {
+            self.access(runtime, false, Location::caller());
+        }
+    }
+
+    /// The memory is written now.
+    #[track_caller]
+    #[inline]
+    pub fn write(&self) {
+        if let Some(runtime) = current() {
+            self.access(runtime, true, Location::caller());
+        }
+    }
+
+    fn access(&self, runtime: &Runtime, writes: bool, place: Place) {
+        if runtime.is_free() {
+            return;
+        }
+        let thread = runtime.thread.get();
+        let race = {
+            let mut state = runtime.state();
+            let stamp = self.stamp.load(Ordering::Relaxed);
+            let run = runtime.run.get();
+            let plain = if stamp >> NUMBER_BITS == run {
+                (stamp & ((1 << NUMBER_BITS) - 1)) as u32
+            } else {
+                let plain = state.causality.add_plain();
+                self.stamp.store(run << NUMBER_BITS | u64::from(plain), Ordering::Relaxed);
+                plain
+            };
+            state.causality.access(thread, plain, writes, place)
+        };
+        if let Err(other) = race {
+            runtime.fail_with(Failure::race(thread, writes, place, other));
+        }
+    }
+}
+
+/// Happens-before that is handed on without an event.
+#[derive(Debug, Default)]
+pub struct Clock {
+    stamp: Stamp,
+}
+
+impl Clock {
+    /// Nothing was released.
+    pub const fn new() -> Self {
+        Self { stamp: Stamp::new() }
+    }
+
+    /// What the current thread has done happens before whatever acquires this later.
+    #[track_caller]
+    pub fn release(&self) {
+        if let Some(runtime) = current()
+            && !runtime.is_free()
+        {
+            let object = self.stamp.plain_object(runtime, Location::caller());
+            let thread = runtime.thread.get();
+            runtime.with_object(object, |causality, object| causality.write(thread, object, Sync::Release, true));
+        }
+    }
+
+    /// What was released happens before what the current thread does next.
+    #[track_caller]
+    pub fn acquire(&self) {
+        if let Some(runtime) = current()
+            && !runtime.is_free()
+        {
+            let object = self.stamp.plain_object(runtime, Location::caller());
+            let thread = runtime.thread.get();
+            runtime.with_object(object, |causality, object| causality.read(thread, object, Sync::Acquire));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! State words: what locks, channels, barriers and parking are made of.
+
+use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::causality::Sync;
+use super::current;
+use super::lane::Effect;
+use super::objects::Stamp;
+
+/// What an update makes of the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Writes this.
+    Write(u64),
+    /// Only reads.
+    Keep,
+    /// Waits until the value is another one.
+    Block,
+}
+
+/// A word with atomic updates that may block. A full fence for store buffers.
+#[derive(Debug)]
+pub struct Word {
+    value: AtomicU64,
+    stamp: Stamp,
+}
+
+impl Word {
+    /// A word.
+    pub const fn new(value: u64) -> Self {
+        Self { value: AtomicU64::new(value), stamp: Stamp::new() }
+    }
+
+    /// One event: the value it found. `step` may be called several times.
+    #[track_caller]
+    pub fn update(&self, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
+        let place = Location::caller();
+        let runtime = current().expect("a state word is updated inside a model only");
+        let object = self.stamp.object(
+            runtime,
+            || self.value.load(Ordering::Relaxed),
+            |first| self.value.store(first, Ordering::Relaxed),
+            place,
+        );
+        let probe = |value: Option<u64>| {
+            let value = value.unwrap_or_else(|| self.value.load(Ordering::Relaxed));
+            let effect = match step(value) {
+                Step::Write(new) => Effect::Writes(new),
+                Step::Keep => Effect::Reads,
+                Step::Block => Effect::Blocks,
+            };
+            (value, effect)
+        };
+        let old = runtime.rmw(object, true, &probe, what, place);
+        let written = match probe(Some(old)).1 {
+            Effect::Writes(new) => {
+                self.value.store(new, Ordering::Relaxed);
+                true
+            }
+            _ => false,
+        };
+        runtime.synchronise_rmw(object, sync, written);
+        old
+    }
+
+    /// One event that only reads.
+    #[track_caller]
+    pub fn get(&self, what: &'static str, sync: Sync) -> u64 {
+        self.update(what, sync, |_| Step::Keep)
+    }
+
+    /// The value, where nobody else can act.
+    pub fn get_mut(&mut self) -> u64 {
+        *self.value.get_mut()
+    }
+
+    /// Sets the value, where nobody else can act.
+    pub fn set_mut(&mut self, value: u64) {
+        *self.value.get_mut() = value;
+        self.stamp.clear();
+    }
+
+    /// The value without an event.
+    pub(crate) fn peek(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,271 @@
+//! What all atomics have in common: how an access becomes an event.
+
+use std::sync::atomic::Ordering;
+
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::FenceKind;
+
+use crate::rt::lane::Effect;
+use crate::rt::objects::Stamp;
+use crate::rt::{Place, Runtime, Sync};
+
+/// An ordering, as far as synchronisation goes.
+pub(super) fn sync_of(order: Ordering) -> Sync {
+    match order {
+        Ordering::Relaxed => Sync::Relaxed,
+        Ordering::Acquire => Sync::Acquire,
+        Ordering::Release => Sync::Release,
+        _ => Sync::AcqRel,
+    }
+}
+
+/// The memory of an atomic, as bits.
+pub(super) trait Memory {
+    fn get(&self) -> u64;
+    fn set(&self, bits: u64);
+}
+
+/// One access to an atomic inside a model.
+pub(super) struct Access<'a, M: Memory> {
+    runtime: &'a Runtime,
+    memory: &'a M,
+    object: u32,
+    place: Place,
+}
+
+impl<'a, M: Memory> Access<'a, M> {
+    #[inline]
+    pub(super) fn new(runtime: &'a Runtime, stamp: &Stamp, memory: &'a M, place: Place) -> Self {
+        let object = stamp.object(runtime, || memory.get(), |first| memory.set(first), place);
+        Self { runtime, memory, object, place }
+    }
+
+    #[inline]
+    pub(super) fn load(&self, order: Ordering) -> u64 {
+        match order {
+            Ordering::Release => panic!("there is no such thing as a release load"),
+            Ordering::AcqRel => panic!("there is no such thing as an acquire-release load"),
+            _ => {}
+        }
+        let bits = self.runtime.load(self.object, || self.memory.get(), self.place);
+        self.runtime.synchronise_load(self.object, sync_of(order));
+        bits
+    }
+
+    #[inline]
+    pub(super) fn store(&self, bits: u64, order: Ordering) {
+        match order {
+            Ordering::Acquire => panic!("there is no such thing as an acquire store"),
+            Ordering::AcqRel => panic!("there is no such thing as an acquire-release store"),
+            Ordering::Release if self.runtime.model == MemoryModel::Pso => {
+                self.runtime.fence(FenceKind::StoreStore, self.place);
+            }
+            _ => {}
+        }
+        let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
+        self.runtime.store(self.object, bits, interlocked, self.place);
+        self.memory.set(bits);
+        self.runtime.synchronise_store(self.object, sync_of(order));
+    }
+
+    /// A read-modify-write: what it read. `None` from `new`: it does not write, and then it synchronises as `failure`
+    /// says.
+    #[inline]
+    pub(super) fn update(
+        &self,
+        what: &'static str,
+        order: Ordering,
+        failure: Ordering,
+        new: impl Fn(u64) -> Option<u64>,
+    ) -> u64 {
+        let probe = |bits: Option<u64>| {
+            let bits = bits.unwrap_or_else(|| self.memory.get());
+            (bits, new(bits).map_or(Effect::Reads, Effect::Writes))
+        };
+        let drains_all = order != Ordering::Relaxed;
+        let old = self.runtime.rmw(self.object, drains_all, &probe, what, self.place);
+        match new(old) {
+            Some(bits) => {
+                self.memory.set(bits);
+                self.runtime.synchronise_rmw(self.object, sync_of(order), true);
+            }
+            None => self.runtime.synchronise_rmw(self.object, sync_of(failure), false),
+        }
+        old
+    }
+}
+
+/// The methods that all atomics have. `$value` is the plain type; `$bits` and `$plain` turn it into bits and back.
+macro_rules! common_methods {
+    ($value:ty, $std:ty, $bits:expr, $plain:expr) => {
+        /// Reads the value.
+        #[track_caller]
+        #[inline]
+        pub fn load(&self, order: Ordering) -> $value {
+            match rt::current() {
+                None => self.value.load(order),
+                Some(runtime) => $plain(self.access(runtime, Location::caller()).load(order)),
+            }
+        }
+
+        /// Writes the value.
+        #[track_caller]
+        #[inline]
+        pub fn store(&self, value: $value, order: Ordering) {
+            match rt::current() {
+                None => self.value.store(value, order),
+                Some(runtime) => self.access(runtime, Location::caller()).store($bits(value), order),
+            }
+        }
+
+        /// Writes a value and returns the one before.
+        #[track_caller]
+        #[inline]
+        pub fn swap(&self, value: $value, order: Ordering) -> $value {
+            match rt::current() {
+                None => self.value.swap(value, order),
+                Some(runtime) => self.update(runtime, "swap", order, Location::caller(), move |_| value),
+            }
+        }
+
+        /// Writes `new` if the value is `current`.
+        #[track_caller]
+        #[inline]
+        pub fn compare_exchange(
+            &self,
+            current: $value,
+            new: $value,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<$value, $value> {
+            let Some(runtime) = rt::current() else {
+                return self.value.compare_exchange(current, new, success, failure);
+            };
+            let (expected, new) = ($bits(current), $bits(new));
+            let access = self.access(runtime, Location::caller());
+            let old = access.update("compare_exchange", success, failure, move |old| (old == expected).then_some(new));
+            if old == expected { Ok($plain(old)) } else { Err($plain(old)) }
+        }
+
+        /// The same as [`Self::compare_exchange`] in a model: it does not fail without a reason there.
+        #[track_caller]
+        #[inline]
+        pub fn compare_exchange_weak(
+            &self,
+            current: $value,
+            new: $value,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<$value, $value> {
+            if rt::in_model() {
+                return self.compare_exchange(current, new, success, failure);
+            }
+            self.value.compare_exchange_weak(current, new, success, failure)
+        }
+
+        /// The predecessor of [`Self::compare_exchange`]: returns the value found.
+        #[track_caller]
+        #[deprecated(note = "use `compare_exchange`")]
+        pub fn compare_and_swap(&self, current: $value, new: $value, order: Ordering) -> $value {
+            let failure = match order {
+                Ordering::AcqRel => Ordering::Acquire,
+                Ordering::Release => Ordering::Relaxed,
+                order => order,
+            };
+            match self.compare_exchange(current, new, order, failure) {
+                Ok(value) | Err(value) => value,
+            }
+        }
+
+        /// Loads, computes and writes with `compare_exchange_weak` until that succeeds or `new` gives `None`.
+        #[track_caller]
+        pub fn fetch_update(
+            &self,
+            set_order: Ordering,
+            fetch_order: Ordering,
+            mut new: impl FnMut($value) -> Option<$value>,
+        ) -> Result<$value, $value> {
+            let mut old = self.load(fetch_order);
+            while let Some(next) = new(old) {
+                match self.compare_exchange_weak(old, next, set_order, fetch_order) {
+                    Ok(found) => return Ok(found),
+                    Err(found) => old = found,
+                }
+            }
+            Err(old)
+        }
+
+        /// The same as [`Self::fetch_update`].
+        #[track_caller]
+        pub fn try_update(
+            &self,
+            set_order: Ordering,
+            fetch_order: Ordering,
+            new: impl FnMut($value) -> Option<$value>,
+        ) -> Result<$value, $value> {
+            self.fetch_update(set_order, fetch_order, new)
+        }
+
+        /// Loads, computes and writes with `compare_exchange_weak` until that succeeds: the value before.
+        #[track_caller]
+        pub fn update_with(
+            &self,
+            set_order: Ordering,
+            fetch_order: Ordering,
+            mut new: impl FnMut($value) -> $value,
+        ) -> $value {
+            match self.fetch_update(set_order, fetch_order, |old| Some(new(old))) {
+                Ok(old) | Err(old) => old,
+            }
+        }
+
+        /// The value, which nobody else can access.
+        pub fn get_mut(&mut self) -> &mut $value {
+            self.stamp.clear();
+            self.value.get_mut()
+        }
+
+        /// Works on the value, which nobody else can access.
+        pub fn with_mut<R>(&mut self, work: impl FnOnce(&mut $value) -> R) -> R {
+            work(self.get_mut())
+        }
+
+        /// The value, at the end of the atomic's life.
+        pub fn into_inner(self) -> $value {
+            self.value.into_inner()
+        }
+
+        /// Reads the value as plain memory.
+        ///
+        /// # Safety
+        /// Nobody may write it at the same time.
+        #[track_caller]
+        pub unsafe fn unsync_load(&self) -> $value {
+            self.value.load(Ordering::Relaxed)
+        }
+
+        /// A pointer to the value. Accesses through it are no events of a model.
+        pub fn as_ptr(&self) -> *mut $value {
+            self.value.as_ptr()
+        }
+
+        #[inline]
+        fn access<'a>(&'a self, runtime: &'a Runtime, place: Place) -> Access<'a, $std> {
+            Access::new(runtime, &self.stamp, &self.value, place)
+        }
+
+        #[inline]
+        fn update(
+            &self,
+            runtime: &Runtime,
+            what: &'static str,
+            order: Ordering,
+            place: Place,
+            new: impl Fn($value) -> $value,
+        ) -> $value {
+            let access = self.access(runtime, place);
+            $plain(access.update(what, order, order, |old| Some($bits(new($plain(old))))))
+        }
+    };
+}
+pub(super) use common_methods;

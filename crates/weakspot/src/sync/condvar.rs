@@ -1,0 +1,149 @@
+//! The condition variable.
+//!
+//! In a model there are no spurious wake-ups. A wait with a timeout may time out once for each thread and place: both
+//! ways are explored, and later waits at the place wait.
+
+use std::panic::Location;
+use std::sync::{LockResult, PoisonError};
+use std::time::Duration;
+
+use super::mutex::MutexGuard;
+use crate::rt::objects::Stamp;
+use crate::rt::{self, Place};
+
+/// A condition variable.
+#[derive(Debug, Default)]
+pub struct Condvar {
+    outside: std::sync::Condvar,
+    stamp: Stamp,
+}
+
+/// Did a wait end because its time was over?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// Did it?
+    pub fn timed_out(&self) -> bool {
+        self.0
+    }
+}
+
+impl Condvar {
+    /// A condition variable nobody waits for.
+    pub const fn new() -> Self {
+        Self { outside: std::sync::Condvar::new(), stamp: Stamp::new() }
+    }
+
+    /// Releases the mutex, waits for a notification, acquires the mutex again.
+    #[track_caller]
+    pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+        self.wait_at(guard, Location::caller())
+    }
+
+    fn wait_at<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>, place: Place) -> LockResult<MutexGuard<'a, T>> {
+        if let (Some(runtime), Some(mutex)) = (rt::current(), guard.object()) {
+            let condvar = self.stamp.plain_object(runtime, place);
+            runtime.wait(condvar, mutex, place);
+            return if guard.mutex().is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) };
+        }
+        let (mutex, place) = (guard.mutex(), guard.place());
+        let hold = guard.into_outside().expect("invariant: outside a model a guard is of outside");
+        let hold = self.outside.wait(hold).unwrap_or_else(PoisonError::into_inner);
+        MutexGuard::from_outside(mutex, hold, place)
+    }
+
+    /// Waits while a condition holds.
+    #[track_caller]
+    pub fn wait_while<'a, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<MutexGuard<'a, T>> {
+        let place = Location::caller();
+        while condition(&mut guard) {
+            guard = self.wait_at(guard, place)?;
+        }
+        Ok(guard)
+    }
+
+    /// Waits for a notification or until some time is over.
+    #[track_caller]
+    pub fn wait_timeout<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        duration: Duration,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+        self.wait_timeout_at(guard, duration, Location::caller())
+    }
+
+    fn wait_timeout_at<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        duration: Duration,
+        place: Place,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+        if let (Some(runtime), Some(mutex)) = (rt::current(), guard.object()) {
+            let timed_out = runtime.times_out(place);
+            if timed_out {
+                runtime.unlock(mutex, "Condvar::wait_timeout", place);
+                runtime.lock(mutex, "Condvar::wait_timeout", place);
+                return Ok((guard, WaitTimeoutResult(true)));
+            }
+            let guard = self
+                .wait_at(guard, place)
+                .map_err(|error| PoisonError::new((error.into_inner(), WaitTimeoutResult(false))))?;
+            return Ok((guard, WaitTimeoutResult(false)));
+        }
+        let (mutex, place) = (guard.mutex(), guard.place());
+        let hold = guard.into_outside().expect("invariant: outside a model a guard is of outside");
+        let (hold, result) = self.outside.wait_timeout(hold, duration).unwrap_or_else(PoisonError::into_inner);
+        let result = WaitTimeoutResult(result.timed_out());
+        match MutexGuard::from_outside(mutex, hold, place) {
+            Ok(guard) => Ok((guard, result)),
+            Err(error) => Err(PoisonError::new((error.into_inner(), result))),
+        }
+    }
+
+    /// Waits while a condition holds, or until some time is over.
+    #[track_caller]
+    pub fn wait_timeout_while<'a, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        duration: Duration,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+        let place = Location::caller();
+        let mut result = WaitTimeoutResult(false);
+        while condition(&mut guard) {
+            if result.timed_out() {
+                return Ok((guard, result));
+            }
+            (guard, result) = self.wait_timeout_at(guard, duration, place)?;
+        }
+        Ok((guard, WaitTimeoutResult(false)))
+    }
+
+    /// Wakes one waiter, if there is any. Which one is explored.
+    #[track_caller]
+    pub fn notify_one(&self) {
+        self.notify(false, Location::caller());
+    }
+
+    /// Wakes all waiters.
+    #[track_caller]
+    pub fn notify_all(&self) {
+        self.notify(true, Location::caller());
+    }
+
+    fn notify(&self, all: bool, place: Place) {
+        match rt::current() {
+            Some(runtime) => {
+                let condvar = self.stamp.plain_object(runtime, place);
+                runtime.notify(condvar, all, place);
+            }
+            None if all => self.outside.notify_all(),
+            None => self.outside.notify_one(),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The mutex.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+
+use crate::rt::objects::Stamp;
+use crate::rt::{self, Place};
+
+/// A mutex. It poisons as the standard library's does.
+pub struct Mutex<T: ?Sized> {
+    /// Excludes others outside of models.
+    outside: std::sync::Mutex<()>,
+    poisoned: AtomicBool,
+    stamp: Stamp,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the mutex hands out its data to one thread at a time: outside a model by `outside`, inside by its events, which
+// all happen on one OS thread.
+unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
+
+/// How a guard holds its mutex.
+enum Hold<'a> {
+    Outside(std::sync::MutexGuard<'a, ()>),
+    Model { object: u32 },
+}
+
+/// Access to the data of a mutex; releases it when dropped.
+#[must_use = "the mutex is released at once if the guard is not kept"]
+pub struct MutexGuard<'a, T: ?Sized> {
+    mutex: &'a Mutex<T>,
+    hold: Option<Hold<'a>>,
+    /// The thread was panicking already when it acquired the mutex.
+    was_panicking: bool,
+    place: Place,
+}
+
+impl<T> Mutex<T> {
+    /// A mutex around a value.
+    pub const fn new(value: T) -> Self {
+        Self {
+            outside: std::sync::Mutex::new(()),
+            poisoned: AtomicBool::new(false),
+            stamp: Stamp::new(),
+            data: UnsafeCell::new(value),
+        }
+    }
+
+    /// The value, at the end of the mutex's life.
+    pub fn into_inner(self) -> LockResult<T> {
+        let poisoned = self.poisoned.load(Ordering::Relaxed);
+        let value = self.data.into_inner();
+        if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Waits until the mutex is free and acquires it.
+    #[track_caller]
+    pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        let place = Location::caller();
+        let hold = match rt::current() {
+            None => Hold::Outside(self.outside.lock().unwrap_or_else(PoisonError::into_inner)),
+            Some(runtime) => {
+                let object = self.stamp.plain_object(runtime, place);
+                runtime.lock(object, "Mutex::lock", place);
+                Hold::Model { object }
+            }
+        };
+        self.guard(hold, place)
+    }
+
+    /// Acquires the mutex if it is free.
+    #[track_caller]
+    pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        let place = Location::caller();
+        let hold = match rt::current() {
+            None => match self.outside.try_lock() {
+                Ok(hold) => Hold::Outside(hold),
+                Err(TryLockError::Poisoned(hold)) => Hold::Outside(hold.into_inner()),
+                Err(TryLockError::WouldBlock) => return Err(TryLockError::WouldBlock),
+            },
+            Some(runtime) => {
+                let object = self.stamp.plain_object(runtime, place);
+                if !runtime.try_lock(object, "Mutex::try_lock", place) {
+                    return Err(TryLockError::WouldBlock);
+                }
+                Hold::Model { object }
+            }
+        };
+        Ok(self.guard(hold, place)?)
+    }
+
+    fn guard<'a>(&'a self, hold: Hold<'a>, place: Place) -> LockResult<MutexGuard<'a, T>> {
+        let was_panicking = std::thread::panicking();
+        let guard = MutexGuard { mutex: self, hold: Some(hold), was_panicking, place };
+        if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
+    }
+
+    /// Has a thread panicked while it held the mutex?
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Relaxed)
+    }
+
+    /// Forgets that.
+    pub fn clear_poison(&self) {
+        self.poisoned.store(false, Ordering::Relaxed);
+    }
+
+    /// The value, which nobody else can access.
+    pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        let poisoned = self.is_poisoned();
+        let value = self.data.get_mut();
+        if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+    }
+}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    pub(super) fn mutex(&self) -> &'a Mutex<T> {
+        self.mutex
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The object of the mutex, in a model.
+    pub(super) fn object(&self) -> Option<u32> {
+        match self.hold {
+            Some(Hold::Model { object }) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The guard of the standard library, outside.
+    pub(super) fn into_outside(mut self) -> Option<std::sync::MutexGuard<'a, ()>> {
+        match self.hold.take() {
+            Some(Hold::Outside(hold)) => Some(hold),
+            other => {
+                self.hold = other;
+                None
+            }
+        }
+    }
+
+    pub(super) fn from_outside(
+        mutex: &'a Mutex<T>,
+        hold: std::sync::MutexGuard<'a, ()>,
+        place: Place,
+    ) -> LockResult<Self> {
+        mutex.guard(Hold::Outside(hold), place)
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    fn drop(&mut self) {
+        if self.hold.is_some() && !self.was_panicking && std::thread::panicking() {
+            self.mutex.poisoned.store(true, Ordering::Relaxed);
+        }
+        if let (Some(Hold::Model { object }), Some(runtime)) = (&self.hold, rt::current()) {
+            runtime.unlock(*object, "unlock", self.place);
+        }
+    }
+}
+
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard holds the mutex.
+        unsafe { &*self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the guard holds the mutex, and it is borrowed exclusively.
+        unsafe { &mut *self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, f)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutex").field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> From<T> for Mutex<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}

@@ -1,0 +1,237 @@
+//! The readers-writer lock.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+
+use crate::rt::{self, Step, Sync as Synchronises, Word};
+
+/// The word of a lock that a writer has.
+const WRITER: u64 = 1;
+/// One reader.
+const READER: u64 = 2;
+
+/// A readers-writer lock. It poisons as the standard library's does.
+pub struct RwLock<T: ?Sized> {
+    outside: std::sync::RwLock<()>,
+    poisoned: AtomicBool,
+    word: Word,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the lock hands out its data to one writer or to readers: outside a model by `outside`, inside by its events,
+// which all happen on one OS thread.
+unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
+
+/// Read access to the data of a lock.
+#[must_use = "the lock is released at once if the guard is not kept"]
+pub struct RwLockReadGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+    _outside: Option<std::sync::RwLockReadGuard<'a, ()>>,
+}
+
+/// Write access to the data of a lock.
+#[must_use = "the lock is released at once if the guard is not kept"]
+pub struct RwLockWriteGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+    _outside: Option<std::sync::RwLockWriteGuard<'a, ()>>,
+    was_panicking: bool,
+}
+
+impl<T> RwLock<T> {
+    /// A lock around a value.
+    pub const fn new(value: T) -> Self {
+        Self {
+            outside: std::sync::RwLock::new(()),
+            poisoned: AtomicBool::new(false),
+            word: Word::new(0),
+            data: UnsafeCell::new(value),
+        }
+    }
+
+    /// The value, at the end of the lock's life.
+    pub fn into_inner(self) -> LockResult<T> {
+        let poisoned = self.poisoned.load(Ordering::Relaxed);
+        let value = self.data.into_inner();
+        if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+    }
+}
+
+fn add_reader(word: u64) -> Step {
+    if word & WRITER == 0 { Step::Write(word + READER) } else { Step::Block }
+}
+
+fn add_writer(word: u64) -> Step {
+    if word == 0 { Step::Write(WRITER) } else { Step::Block }
+}
+
+fn or_keep(step: Step) -> Step {
+    if step == Step::Block { Step::Keep } else { step }
+}
+
+impl<T: ?Sized> RwLock<T> {
+    /// Waits until there is no writer.
+    #[track_caller]
+    pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        if rt::in_model() {
+            self.word.update("RwLock::read", Synchronises::Acquire, add_reader);
+            return self.reader(None);
+        }
+        self.reader(Some(self.outside.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Waits until there is neither writer nor reader.
+    #[track_caller]
+    pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
+        if rt::in_model() {
+            self.word.update("RwLock::write", Synchronises::Acquire, add_writer);
+            return self.writer(None);
+        }
+        self.writer(Some(self.outside.write().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Read access if there is no writer.
+    #[track_caller]
+    pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
+        if rt::in_model() {
+            let found = self.word.update("RwLock::try_read", Synchronises::Acquire, |word| or_keep(add_reader(word)));
+            if add_reader(found) == Step::Block {
+                return Err(TryLockError::WouldBlock);
+            }
+            return Ok(self.reader(None)?);
+        }
+        match self.outside.try_read() {
+            Ok(guard) => Ok(self.reader(Some(guard))?),
+            Err(TryLockError::Poisoned(guard)) => Ok(self.reader(Some(guard.into_inner()))?),
+            Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
+        }
+    }
+
+    /// Write access if there is neither writer nor reader.
+    #[track_caller]
+    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+        if rt::in_model() {
+            let found = self.word.update("RwLock::try_write", Synchronises::Acquire, |word| or_keep(add_writer(word)));
+            if add_writer(found) == Step::Block {
+                return Err(TryLockError::WouldBlock);
+            }
+            return Ok(self.writer(None)?);
+        }
+        match self.outside.try_write() {
+            Ok(guard) => Ok(self.writer(Some(guard))?),
+            Err(TryLockError::Poisoned(guard)) => Ok(self.writer(Some(guard.into_inner()))?),
+            Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
+        }
+    }
+
+    fn reader<'a>(&'a self, outside: Option<std::sync::RwLockReadGuard<'a, ()>>) -> LockResult<RwLockReadGuard<'a, T>> {
+        let guard = RwLockReadGuard { lock: self, _outside: outside };
+        if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
+    }
+
+    fn writer<'a>(
+        &'a self,
+        outside: Option<std::sync::RwLockWriteGuard<'a, ()>>,
+    ) -> LockResult<RwLockWriteGuard<'a, T>> {
+        let guard = RwLockWriteGuard { lock: self, _outside: outside, was_panicking: std::thread::panicking() };
+        if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
+    }
+
+    /// Has a thread panicked while it had write access?
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Relaxed)
+    }
+
+    /// Forgets that.
+    pub fn clear_poison(&self) {
+        self.poisoned.store(false, Ordering::Relaxed);
+    }
+
+    /// The value, which nobody else can access.
+    pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        let poisoned = self.is_poisoned();
+        let value = self.data.get_mut();
+        if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+    }
+}
+
+#[track_caller]
+fn release(word: &Word, what: &'static str, step: impl Fn(u64) -> Step) {
+    if rt::in_model() {
+        word.update(what, Synchronises::Release, step);
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+    fn drop(&mut self) {
+        release(&self.lock.word, "RwLock: end of read", |word| Step::Write(word - READER));
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
+    fn drop(&mut self) {
+        if !self.was_panicking && std::thread::panicking() {
+            self.lock.poisoned.store(true, Ordering::Relaxed);
+        }
+        release(&self.lock.word, "RwLock: end of write", |_| Step::Write(0));
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard has read access.
+        unsafe { &*self.lock.data.get() }
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard has write access.
+        unsafe { &*self.lock.data.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the guard has write access, and it is borrowed exclusively.
+        unsafe { &mut *self.lock.data.get() }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RwLock").field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Default> Default for RwLock<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> From<T> for RwLock<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}

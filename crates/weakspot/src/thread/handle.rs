@@ -1,0 +1,148 @@
+//! Threads that are started and joined.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Thread;
+use crate::rt::{self, Place};
+
+/// What a thread has left behind: its value or its panic.
+pub type Result<T> = std::result::Result<T, Box<dyn Any + Send + 'static>>;
+
+/// Where a thread of a model leaves its value.
+pub(super) type Packet<T> = Arc<Mutex<Option<T>>>;
+
+/// A thread that can be waited for. Dropping this lets the thread go on by itself.
+pub struct JoinHandle<T>(Handle<T>);
+
+enum Handle<T> {
+    Outside(std::thread::JoinHandle<T>),
+    Model { number: u32, thread: Thread, packet: Packet<T> },
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits until the thread has ended: its value.
+    #[track_caller]
+    pub fn join(self) -> Result<T> {
+        match self.0 {
+            Handle::Outside(handle) => handle.join(),
+            Handle::Model { number, packet, .. } => {
+                let runtime = rt::current().expect("a thread of a model is joined by a thread of the model");
+                runtime.join(number, Location::caller());
+                take(&packet)
+            }
+        }
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> &Thread {
+        match &self.0 {
+            Handle::Outside(_) => panic!("the handle of a thread outside a model has no model thread"),
+            Handle::Model { thread, .. } => thread,
+        }
+    }
+
+    /// Has it ended? Inside a model this is not ordered by anything: prefer to join.
+    pub fn is_finished(&self) -> bool {
+        match &self.0 {
+            Handle::Outside(handle) => handle.is_finished(),
+            Handle::Model { packet, .. } => packet.lock().unwrap_or_else(PoisonError::into_inner).is_some(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").finish_non_exhaustive()
+    }
+}
+
+/// The value of a thread that has ended.
+pub(super) fn take<T>(packet: &Packet<T>) -> Result<T> {
+    let value = packet.lock().unwrap_or_else(PoisonError::into_inner).take();
+    value.ok_or_else(|| Box::new("the thread has left no value") as Box<dyn Any + Send>)
+}
+
+/// Starts a thread.
+#[track_caller]
+pub fn spawn<F, T>(body: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match rt::current() {
+        None => JoinHandle(Handle::Outside(std::thread::spawn(body))),
+        Some(_) => JoinHandle(spawn_in_model(None, body, Location::caller())),
+    }
+}
+
+fn spawn_in_model<F, T>(name: Option<String>, body: F, place: Place) -> Handle<T>
+where
+    F: FnOnce() -> T + 'static,
+    T: 'static,
+{
+    let runtime = rt::current().expect("invariant: the caller has looked");
+    let packet: Packet<T> = Arc::new(Mutex::new(None));
+    let to = packet.clone();
+    let run = move || {
+        let value = body();
+        *to.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    };
+    let number = runtime.start(name.clone(), Box::new(run), place);
+    Handle::Model { number, thread: Thread::of_model(number, name), packet }
+}
+
+/// How a thread is to be started.
+#[derive(Debug, Default)]
+pub struct Builder {
+    name: Option<String>,
+    stack_size: Option<usize>,
+}
+
+impl Builder {
+    /// Nothing special.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With this name.
+    #[must_use]
+    pub fn name(mut self, name: String) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// With a stack of this many bytes. In a model all stacks have the same size.
+    #[must_use]
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Starts the thread.
+    #[track_caller]
+    pub fn spawn<F, T>(self, body: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        if rt::in_model() {
+            return Ok(JoinHandle(spawn_in_model(self.name, body, Location::caller())));
+        }
+        Ok(JoinHandle(Handle::Outside(self.outside().spawn(body)?)))
+    }
+
+    fn outside(self) -> std::thread::Builder {
+        let mut builder = std::thread::Builder::new();
+        if let Some(name) = self.name {
+            builder = builder.name(name);
+        }
+        if let Some(bytes) = self.stack_size {
+            builder = builder.stack_size(bytes);
+        }
+        builder
+    }
+}
