@@ -39,7 +39,7 @@ pub fn check(
         RobustVerdict::Robust => Ok(report(Verdict::Safe, states)),
         RobustVerdict::Inconclusive(limit) => Ok(report(Verdict::Bounded(Bound::Limit(limit)), states)),
         RobustVerdict::NotRobust => {
-            let verdict = Verdict::Unsafe(impact::judge(program, options, budget, progress)?);
+            let verdict = Verdict::Unsafe(impact::judge(program, options, impact::MAX_STATES, budget, progress)?);
             let violations = violations(program, options, &attacks)?;
             Ok(CheckReport { violations, ..report(verdict, states) })
         }

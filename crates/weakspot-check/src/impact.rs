@@ -25,16 +25,20 @@ pub enum Impact {
 const BUFFER_BOUNDS: [usize; 4] = [1, 2, 4, 8];
 
 /// States after which a bound is given up, so that `check` always ends.
-const MAX_STATES: u64 = 20_000_000;
+pub const MAX_STATES: u64 = 20_000_000;
+
+/// The same where one schedule or some schedules were asked for, which takes a moment.
+pub const MAX_STATES_OF_SAMPLING: u64 = 1_000_000;
 
 /// Searches for harm, then for a proof that there is none.
 pub fn judge(
     program: &Program,
     options: &CheckOptions,
+    max_states: u64,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Impact, InternalError> {
-    let search = ExplicitOptions { max_states: Some(MAX_STATES), ..options.explicit(options.model) };
+    let search = ExplicitOptions { max_states: Some(max_states), ..options.explicit(options.model) };
     let mut answer = portfolio::climb(program, &search, &BUFFER_BOUNDS, budget, progress)?;
     if let Verdict::Inconclusive(reached @ Limit::Buffer(_)) = answer.verdict {
         answer = portfolio::unbounded(program, &search, reached, budget, progress)?;

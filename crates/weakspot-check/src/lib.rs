@@ -14,8 +14,10 @@
 //! |---|---|
 //! | `attack` | questions 1 and 2 by stateful search: exact whatever the loops |
 //! | `stateless` | questions 1 and 2 by exploring SC executions under a monitor, as the papers do |
+//! | `replayed` | questions 1 and 2 for exactly one schedule |
 //! | `impact` | question 3 |
 //! | `violation` | a violation with its cycle and its two executions |
+//! | `relaxed` | from a monitor's finding to the relaxed execution it promises |
 //!
 //! # Deliberately absent
 //! No search of its own, no printing. What an engine could not finish makes the answer [`Verdict::Bounded`] (questions
@@ -23,6 +25,8 @@
 
 mod attack;
 mod impact;
+mod relaxed;
+mod replayed;
 mod stateless;
 mod violation;
 
@@ -36,8 +40,11 @@ use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::symbolic;
 
 pub use impact::Impact;
+pub use replayed::{ReplayFailure, check_schedule};
 pub use violation::{CycleStep, Violation};
 pub use weakspot_explore::exhaustive::MonitorKind;
+pub use weakspot_explore::replay::{End, Movable, NotPossible};
+pub use weakspot_explore::schedule::{Schedule, ScheduleError};
 pub use weakspot_verify::robust::Access;
 
 /// What is asked.
@@ -51,6 +58,8 @@ pub struct CheckOptions {
     pub monitor: Option<MonitorKind>,
     /// Stateless: explore schedules with at most this many preemptions instead of all traces.
     pub max_preemptions: Option<u32>,
+    /// Stateless: look at some schedules instead of all traces.
+    pub sampling: Option<Sampling>,
     /// Stateless: how often a loop may go round.
     pub unroll: Option<u32>,
     /// Go on after the first violation and collect one for each pair of accesses.
@@ -71,6 +80,7 @@ impl CheckOptions {
             engine: None,
             monitor: None,
             max_preemptions: None,
+            sampling: None,
             unroll: None,
             all: false,
             jobs: 1,
@@ -86,6 +96,41 @@ impl CheckOptions {
             spurious_wakeups: self.spurious_wakeups,
             ..ExplicitOptions::new(model)
         }
+    }
+}
+
+/// A search that looks at some schedules only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// Each step is taken by an enabled thread, all equally likely.
+    Random {
+        /// How many schedules.
+        executions: u64,
+        /// The same seed gives the same schedules.
+        seed: u64,
+    },
+    /// Random priorities, and a few places to lower one (PCT).
+    Pct {
+        /// How many schedules.
+        executions: u64,
+        /// The number of ordering constraints a bug may need.
+        depth: u32,
+        /// The same seed gives the same schedules.
+        seed: u64,
+    },
+}
+
+impl Sampling {
+    /// How many schedules.
+    pub fn executions(self) -> u64 {
+        let (Self::Random { executions, .. } | Self::Pct { executions, .. }) = self;
+        executions
+    }
+
+    /// The seed.
+    pub fn seed(self) -> u64 {
+        let (Self::Random { seed, .. } | Self::Pct { seed, .. }) = self;
+        seed
     }
 }
 
@@ -112,12 +157,16 @@ pub enum Verdict {
 }
 
 /// What kept an engine from looking at everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bound {
     /// A limit of the budget.
     Limit(Limit),
     /// The bound on preemptions.
     Preemptions(u32),
+    /// Only this many schedules were looked at.
+    Sampled(u64),
+    /// Only one schedule was looked at, and this is where it leads.
+    Schedule(End),
     /// The bound on loop rounds.
     Unroll(u32),
     /// The program has executions without end, and no bound was given.
@@ -147,6 +196,17 @@ pub struct CheckReport {
     pub borderline: u64,
     /// Every execution was looked at, or a state space that stands for all of them.
     pub exhaustive: bool,
+}
+
+impl CheckReport {
+    /// The schedule of the first finding: replaying it leads there again.
+    pub fn schedule(&self) -> Option<Schedule> {
+        match &self.verdict {
+            Verdict::Error(witness) => Some(Schedule::of(&witness.actions)),
+            Verdict::Unsafe(_) => self.violations.first().map(|violation| violation.schedule.clone()),
+            Verdict::Safe | Verdict::Bounded(_) => None,
+        }
+    }
 }
 
 /// A mistake of an engine, never of the program.
@@ -203,7 +263,7 @@ pub fn check(
 impl CheckOptions {
     /// Options that only the stateless engine has.
     fn needs_stateless(&self) -> bool {
-        self.monitor.is_some() || self.max_preemptions.is_some() || self.unroll.is_some()
+        self.monitor.is_some() || self.max_preemptions.is_some() || self.sampling.is_some() || self.unroll.is_some()
     }
 }
 

@@ -14,10 +14,11 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::replay::Witness;
 use weakspot_model::task::{self, Budget, Limit, Progress};
-use weakspot_verify::explicit;
+use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::robust::RobustVerdict;
 
-use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Violation, attack, impact};
+use crate::replayed::confirmed;
+use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Sampling, Verdict, Violation, attack, impact};
 
 pub fn check(
     program: &Program,
@@ -34,11 +35,19 @@ pub fn check(
         settled(&explored, options)
     } else if let Some(witness) = error_elsewhere(program, options, budget, progress, &explored)? {
         Verdict::Error(witness)
-    } else if program.assumes() {
-        return attack::check(program, options, budget, progress, "an assume makes the monitor's finding uncertain");
     } else {
         violations = describe(program, options, budget, progress, &explored)?;
-        Verdict::Unsafe(impact::judge(program, options, budget, progress)?)
+        if violations.is_empty() {
+            return attack::check(
+                program,
+                options,
+                budget,
+                progress,
+                "an assume makes the monitor's finding uncertain",
+            );
+        }
+        let max_states = if options.sampling.is_some() { impact::MAX_STATES_OF_SAMPLING } else { impact::MAX_STATES };
+        Verdict::Unsafe(impact::judge(program, options, max_states, budget, progress)?)
     };
     Ok(CheckReport {
         verdict,
@@ -66,10 +75,13 @@ fn run(program: &Program, options: &CheckOptions, budget: &Budget, progress: &dy
         jobs: options.jobs,
         ..ExploreOptions::default()
     };
-    match options.max_preemptions {
-        None => explore(program, &search, budget, progress),
-        Some(most) => explore_interleavings(program, Mode::Preemptions(most), &search, budget, progress).0,
-    }
+    let mode = match (options.sampling, options.max_preemptions) {
+        (Some(Sampling::Random { executions, seed }), _) => Mode::Random { executions, seed },
+        (Some(Sampling::Pct { executions, depth, seed }), _) => Mode::Pct { executions, depth, seed },
+        (None, Some(most)) => Mode::Preemptions(most),
+        (None, None) => return explore(program, &search, budget, progress),
+    };
+    explore_interleavings(program, mode, &search, budget, progress).0
 }
 
 /// A search that ended at the first violation may have missed an SC execution that breaks the specification, which
@@ -84,7 +96,9 @@ fn error_elsewhere(
     if explored.exhaustive {
         return Ok(None);
     }
-    let sc = explicit::try_verify(program, &options.explicit(MemoryModel::Sc), budget, progress)?;
+    let max_states = options.sampling.map(|_| impact::MAX_STATES_OF_SAMPLING);
+    let search = ExplicitOptions { max_states, ..options.explicit(MemoryModel::Sc) };
+    let sc = explicit::try_verify(program, &search, budget, progress)?;
     Ok(match sc.verdict {
         task::Verdict::Violated(witness) => Some(witness),
         task::Verdict::Verified | task::Verdict::Inconclusive(_) => None,
@@ -99,6 +113,9 @@ fn settled(explored: &Outcome, options: &CheckOptions) -> Verdict {
     if explored.too_long {
         return Verdict::Bounded(Bound::Endless);
     }
+    if let Some(sampling) = options.sampling {
+        return Verdict::Bounded(Bound::Sampled(sampling.executions()));
+    }
     if let Some(most) = options.max_preemptions {
         return Verdict::Bounded(Bound::Preemptions(most));
     }
@@ -109,7 +126,9 @@ fn settled(explored: &Outcome, options: &CheckOptions) -> Verdict {
     }
 }
 
-/// The violations with cycles and relaxed executions; pairs that only the monitor names keep their SC execution.
+/// The violations with cycles and relaxed executions; none only where an `assume` makes those of the monitor uncertain.
+/// Where all executions were asked for, the attack engine has the word first: its cycles are short. Where some
+/// schedules were asked for, it could take far longer than those.
 fn describe(
     program: &Program,
     options: &CheckOptions,
@@ -117,6 +136,12 @@ fn describe(
     progress: &dyn Progress,
     explored: &Outcome,
 ) -> Result<Vec<Violation>, InternalError> {
+    if options.sampling.is_some() {
+        return confirmed(program, options, explored.violations.values());
+    }
+    if program.assumes() {
+        return Ok(Vec::new());
+    }
     let attacks = attack::attacks(program, options, budget, progress)?;
     if attacks.verdict == RobustVerdict::Robust {
         return Err(InternalError::Disagreement);
@@ -127,7 +152,7 @@ fn describe(
     };
     for found in explored.violations.values() {
         if (options.all || violations.is_empty()) && is_new(&found, &violations) {
-            violations.push(Violation::of_monitor(program, found)?);
+            violations.push(Violation::of_monitor(program, options, found)?);
         }
     }
     Ok(violations)

@@ -1,14 +1,15 @@
 //! A violation as it is reported: the accesses, the happens-before cycle, and the two executions.
 
 use weakspot_explore::outcome;
+use weakspot_explore::schedule::Schedule;
 use weakspot_model::axioms::{Axioms, Order};
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ir::Program;
-use weakspot_model::machine::Machine;
+use weakspot_model::ir::{Instr, Program};
+use weakspot_model::machine::{Action, Machine};
 use weakspot_model::replay::{Replay, replay};
 use weakspot_verify::robust::{self, Access};
 
-use crate::{CheckOptions, InternalError};
+use crate::{CheckOptions, InternalError, relaxed};
 
 /// One way in which the program is not store-buffer safe.
 #[derive(Debug, Clone)]
@@ -24,8 +25,10 @@ pub struct Violation {
     pub cycle: Vec<CycleStep>,
     /// The relaxed execution, replayed; `None` where only a monitor saw the violation.
     pub relaxed: Option<Replay>,
-    /// The SC execution it departs from, replayed: the borderline trace.
+    /// The SC execution it departs from, up to and including the access, replayed: the borderline trace.
     pub borderline: Replay,
+    /// The steps of `borderline`; replaying them leads to this violation again.
+    pub schedule: Schedule,
 }
 
 /// One event of a cycle, and why it stands before the next one.
@@ -44,26 +47,73 @@ impl Violation {
         options: &CheckOptions,
         attack: &robust::Violation,
     ) -> Result<Self, InternalError> {
-        let machine = |model| Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, model) };
-        let relaxed = replay(&machine(options.model), &attack.relaxed)?;
-        let borderline = replay(&machine(MemoryModel::Sc), &attack.borderline)?;
+        let relaxed = replay(&machine(program, options, options.model), &attack.relaxed)?;
         let cycle = cycle(program, &relaxed).ok_or(InternalError::NoCycle)?;
         let robust::Violation { store, passed, access, .. } = *attack;
-        Ok(Self { store, passed: Some(passed), access, cycle, relaxed: Some(relaxed), borderline })
+        // the attack's own execution ends just before the access
+        let mut steps = attack.borderline.clone();
+        steps.push(Action::Step { thread: access.thread, choice: 0 });
+        let borderline = replay(&machine(program, options, MemoryModel::Sc), &steps)?;
+        let schedule = Schedule::of(&steps);
+        Ok(Self { store, passed: Some(passed), access, cycle, relaxed: Some(relaxed), borderline, schedule })
     }
 
-    /// A pair of accesses that a monitor names, with the SC execution it saw.
-    pub(crate) fn of_monitor(program: &Program, found: &outcome::Violation) -> Result<Self, InternalError> {
+    /// A pair of accesses that a monitor names, with the SC execution it saw and the relaxed execution that this
+    /// borders on, if it can be built. Where it is not the store that is late but the access that is early, the store
+    /// that is named is the one of the accessing thread that lets it be early.
+    pub(crate) fn of_monitor(
+        program: &Program,
+        options: &CheckOptions,
+        found: &outcome::Violation,
+    ) -> Result<Self, InternalError> {
         let access = |outcome::Access { thread, pc, site }| Access { thread, pc, site };
-        Ok(Self {
+        let relaxed = relaxed::build(program, options, found);
+        let cycle = relaxed.as_ref().and_then(|relaxed| cycle(program, &relaxed.replay)).unwrap_or_default();
+        let mut violation = Self {
             store: access(found.store),
-            passed: None,
+            passed: passed(&cycle, access(found.store)),
             access: access(found.access),
-            cycle: Vec::new(),
+            borderline: replay(&machine(program, options, MemoryModel::Sc), &found.actions)?,
+            schedule: Schedule::of(&found.actions),
             relaxed: None,
-            borderline: replay(&Machine::new(program, MemoryModel::Sc), &found.actions)?,
-        })
+            cycle: Vec::new(),
+        };
+        if let Some(relaxed) = relaxed {
+            if !relaxed.store_is_late {
+                violation.rename(program, &cycle);
+            }
+            violation.relaxed = Some(relaxed.replay);
+            violation.cycle = cycle;
+        }
+        Ok(violation)
     }
+
+    /// Names a store that a later load of its thread overtakes on the cycle, and who is before it.
+    fn rename(&mut self, program: &Program, cycle: &[CycleStep]) {
+        let at = |index: usize| cycle[index % cycle.len()];
+        let instr = |access: Access| program.threads[access.thread.index()].code[access.pc.index()];
+        for index in 0..cycle.len() {
+            let (before, store, after) = (at(index), at(index + 1), at(index + 2));
+            let is_overtaken = before.access.thread != store.access.thread
+                && store.access.thread == after.access.thread
+                && matches!(instr(store.access), Instr::Store { .. })
+                && matches!(instr(after.access), Instr::Load { .. });
+            if is_overtaken {
+                (self.store, self.passed, self.access) = (store.access, Some(after.access), before.access);
+                return;
+            }
+        }
+    }
+}
+
+fn machine<'p>(program: &'p Program, options: &CheckOptions, model: MemoryModel) -> Machine<'p> {
+    Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, model) }
+}
+
+/// The event that follows the store on the cycle, in its own thread.
+fn passed(cycle: &[CycleStep], store: Access) -> Option<Access> {
+    let at = cycle.iter().position(|step| step.access == store && step.order == Order::ProgramOrder)?;
+    Some(cycle[(at + 1) % cycle.len()].access)
 }
 
 fn cycle(program: &Program, relaxed: &Replay) -> Option<Vec<CycleStep>> {

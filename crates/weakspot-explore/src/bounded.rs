@@ -82,6 +82,7 @@ pub fn explore_interleavings(
         monitor: options.monitor.map(|kind| AnyMonitor::new(kind, threads, cells)),
         found: Vec::new(),
         interleavings: 0,
+        steps: 0,
         outcome: Outcome::default(),
     };
     let mut search = Search { interleaving: Interleaving::new(&mut system), judge, choices: Vec::new() };
@@ -94,6 +95,9 @@ pub fn explore_interleavings(
     (search.judge.outcome, reports)
 }
 
+/// How many steps go by between two looks at the clock.
+const STEPS_BETWEEN_LOOKS: usize = 4096;
+
 /// Watches and judges whole interleavings.
 struct Judge<'a> {
     options: &'a ExploreOptions,
@@ -102,6 +106,8 @@ struct Judge<'a> {
     monitor: Option<AnyMonitor>,
     found: Vec<Finding>,
     interleavings: u64,
+    /// Steps since the last look at the clock.
+    steps: usize,
     outcome: Outcome,
 }
 
@@ -220,6 +226,7 @@ impl Search<'_, '_, '_> {
                 self.judge.outcome.unfinished += 1;
                 return self.judge.too_long();
             }
+            self.judge.look_at_the_clock(1, &mut self.interleaving)?;
             enabled.clear();
             enabled.extend((0..self.interleaving.threads()).filter(|&thread| self.interleaving.is_enabled(thread)));
             let chooses = previous != usize::MAX && self.interleaving.is_choosing(previous);
@@ -284,10 +291,21 @@ impl Judge<'_> {
             }
         }
         self.watch(interleaving)?;
-        if self.interleavings.is_multiple_of(256) {
-            self.progress.update(self.outcome.executions, self.interleavings, 0);
-            self.outcome.limit = self.budget.exhausted(0);
+        self.look_at_the_clock(interleaving.depth(), interleaving)
+    }
+
+    fn look_at_the_clock(
+        &mut self,
+        steps: usize,
+        interleaving: &mut Interleaving<'_, Interpreter<'_>>,
+    ) -> ControlFlow<()> {
+        self.steps += steps;
+        if self.steps < STEPS_BETWEEN_LOOKS {
+            return ControlFlow::Continue(());
         }
+        self.steps = 0;
+        self.progress.update(self.outcome.executions, self.interleavings, 0);
+        self.outcome.limit = self.budget.exhausted(interleaving.system().bytes());
         if self.outcome.limit.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

@@ -40,11 +40,13 @@ impl Cells {
         (self.locations + self.mutexes + self.condvars) as usize
     }
 
-    fn mutex(self, mutex: MutexId) -> CellId {
+    /// The cell of a mutex.
+    pub fn mutex(self, mutex: MutexId) -> CellId {
         self.locations + u32::from(mutex.0)
     }
 
-    fn condvar(self, condvar: CondvarId) -> CellId {
+    /// The cell of a condition variable.
+    pub fn condvar(self, condvar: CondvarId) -> CellId {
         self.locations + self.mutexes + u32::from(condvar.0)
     }
 

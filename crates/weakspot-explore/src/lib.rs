@@ -12,6 +12,7 @@
 //! | [`exhaustive`] | every trace, watched and judged |
 //! | [`interleave`] | one interleaving at a time |
 //! | [`bounded`] | iterative context bounding, random, PCT |
+//! | [`happening`] | what an execution of the reference machine did |
 //! | [`replay`] | exactly one schedule |
 //! | [`schedule`] | schedules as short strings |
 //! | [`outcome`] | what was found, as steps of the reference machine |
@@ -42,6 +43,7 @@ pub mod clocks;
 pub mod critical;
 pub mod exhaustive;
 pub mod graph;
+pub mod happening;
 pub mod interleave;
 pub mod interpreter;
 pub mod linearise;

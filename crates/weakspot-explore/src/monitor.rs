@@ -38,6 +38,14 @@ pub enum Operation {
     StoreFence,
 }
 
+impl Operation {
+    /// Does it write its cell?
+    #[inline]
+    pub fn writes(self) -> bool {
+        matches!(self, Self::Store | Self::Atomic { writes: true, .. })
+    }
+}
+
 /// One event of an SC execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {

@@ -3,7 +3,7 @@
 //! A schedule is the list of steps of an SC execution. Its text is a list of runs separated by dots: the number of a
 //! thread, `x` and how many steps it takes in a row if that is not 1, and `=` and the value if the step makes a choice
 //! (the value of a `choose`, the thread woken by a `notify_one`). `0x3.1=2.0` is three steps of thread 0, one of thread
-//! 1 that chooses 2, one of thread 0.
+//! 1 that chooses 2, one of thread 0. `1w` is a wake-up of thread 1 that nobody asked for (`--spurious-wakeups`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,12 +15,14 @@ use weakspot_model::machine::Action;
 /// The steps of an SC execution.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
-    steps: Vec<(ThreadId, i64)>,
+    steps: Vec<Action>,
 }
 
 /// A text that is no schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{run}`, part {part} of the schedule, is not a thread number with an optional `x` count or `=` choice")]
+#[error(
+    "`{run}`, part {part} of the schedule, is not a thread number, alone or with `x` and a count, `=` and a choice, or `w`"
+)]
 pub struct ScheduleError {
     /// Which run, counted from 1.
     pub part: usize,
@@ -34,16 +36,13 @@ const LONGEST_RUN: usize = 10_000_000;
 impl Schedule {
     /// The schedule of steps of the SC machine; other actions do not occur under SC and are left out.
     pub fn of(actions: &[Action]) -> Self {
-        let step = |action: &Action| match *action {
-            Action::Step { thread, choice } => Some((thread, choice)),
-            Action::Commit { .. } | Action::Wake { .. } => None,
-        };
-        Self { steps: actions.iter().filter_map(step).collect() }
+        let is_sc = |action: &&Action| !matches!(action, Action::Commit { .. });
+        Self { steps: actions.iter().filter(is_sc).copied().collect() }
     }
 
     /// As steps of the SC machine.
-    pub fn actions(&self) -> Vec<Action> {
-        self.steps.iter().map(|&(thread, choice)| Action::Step { thread, choice }).collect()
+    pub fn actions(&self) -> &[Action] {
+        &self.steps
     }
 
     /// Number of steps.
@@ -60,22 +59,28 @@ impl Schedule {
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut at = 0;
-        while at < self.steps.len() {
-            let (thread, choice) = self.steps[at];
+        while let Some(&step) = self.steps.get(at) {
             if at > 0 {
                 f.write_str(".")?;
             }
-            write!(f, "{}", thread.0)?;
-            if choice != 0 {
-                write!(f, "={choice}")?;
-                at += 1;
-                continue;
-            }
-            let run = self.steps[at..].iter().take_while(|step| **step == (thread, 0)).count();
-            if run > 1 {
-                write!(f, "x{run}")?;
-            }
-            at += run;
+            write!(f, "{}", step.thread().0)?;
+            let run = self.steps[at..].iter().take_while(|other| **other == step).count();
+            at += match step {
+                Action::Step { choice: 0, .. } => {
+                    if run > 1 {
+                        write!(f, "x{run}")?;
+                    }
+                    run
+                }
+                Action::Step { choice, .. } => {
+                    write!(f, "={choice}")?;
+                    1
+                }
+                Action::Wake { .. } | Action::Commit { .. } => {
+                    f.write_str("w")?;
+                    1
+                }
+            };
         }
         Ok(())
     }
@@ -91,8 +96,8 @@ impl FromStr for Schedule {
         }
         for (index, run) in text.split('.').enumerate() {
             let error = || ScheduleError { part: index + 1, run: run.to_owned() };
-            let (thread, choice, count) = parse_run(run).ok_or_else(error)?;
-            steps.extend(std::iter::repeat_n((thread, choice), count));
+            let (step, count) = parse_run(run).ok_or_else(error)?;
+            steps.extend(std::iter::repeat_n(step, count));
             if steps.len() > LONGEST_RUN {
                 return Err(error());
             }
@@ -101,14 +106,17 @@ impl FromStr for Schedule {
     }
 }
 
-fn parse_run(run: &str) -> Option<(ThreadId, i64, usize)> {
+fn parse_run(run: &str) -> Option<(Action, usize)> {
     let thread = |text: &str| text.parse().ok().map(ThreadId);
     if let Some((name, choice)) = run.split_once('=') {
-        return Some((thread(name)?, choice.parse().ok()?, 1));
+        return Some((Action::Step { thread: thread(name)?, choice: choice.parse().ok()? }, 1));
+    }
+    if let Some(name) = run.strip_suffix('w') {
+        return Some((Action::Wake { thread: thread(name)? }, 1));
     }
     let (name, count) = run.split_once('x').unwrap_or((run, "1"));
     let count = count.parse().ok().filter(|&count| (1..=LONGEST_RUN).contains(&count))?;
-    Some((thread(name)?, 0, count))
+    Some((Action::Step { thread: thread(name)?, choice: 0 }, count))
 }
 
 #[cfg(test)]
@@ -128,11 +136,16 @@ mod tests {
         assert_eq!(schedule.to_string(), "0x3.1=2.1=-3.0");
         assert_eq!(schedule.to_string().parse::<Schedule>().unwrap().actions(), actions);
         assert_eq!("".parse::<Schedule>().unwrap(), Schedule::default());
+        let woken = [step(0, 0), Action::Wake { thread: ThreadId(1) }, Action::Wake { thread: ThreadId(1) }];
+        assert_eq!(Schedule::of(&woken).to_string(), "0.1w.1w");
+        assert_eq!("0.1w.1w".parse::<Schedule>().unwrap().actions(), woken);
     }
 
     #[test]
     fn a_text_that_is_no_schedule_names_its_part() {
-        for (text, part) in [("0.x", 2), ("a", 1), ("0x0", 1), ("1.0x2=3", 2), ("0..1", 2), ("0x99999999999", 1)] {
+        for (text, part) in
+            [("0.x", 2), ("a", 1), ("0x0", 1), ("1.0x2=3", 2), ("0..1", 2), ("0x99999999999", 1), ("w", 1), ("0x2w", 1)]
+        {
             assert_eq!(text.parse::<Schedule>().unwrap_err().part, part, "{text}");
         }
     }

@@ -222,13 +222,13 @@ fn schedules_of_all_findings_replay_through_their_text() {
         let outcome = explore(&program, &options, &Budget::unlimited(), &());
         if let Some(witness) = &outcome.error {
             let schedule: Schedule = Schedule::of(&witness.actions).to_string().parse().unwrap();
-            let replayed = weakspot_explore::replay::replay(&program, &schedule, None).unwrap();
+            let replayed = weakspot_explore::replay::replay(&program, &schedule, false, None).unwrap();
             assert_eq!(replayed.error.as_ref(), Some(witness), "{}", sketch.text());
             errors += 1;
         }
         for violation in outcome.violations.values().filter(|_| outcome.failures == 0) {
             let schedule: Schedule = Schedule::of(&violation.actions).to_string().parse().unwrap();
-            let replayed = weakspot_explore::replay::replay(&program, &schedule, options.monitor).unwrap();
+            let replayed = weakspot_explore::replay::replay(&program, &schedule, false, options.monitor).unwrap();
             let pair = |v: &weakspot_explore::outcome::Violation| (v.store, v.access);
             assert!(replayed.violations.iter().any(|found| pair(found) == pair(violation)), "{}", sketch.text());
             violations += 1;
@@ -241,7 +241,7 @@ fn schedules_of_all_findings_replay_through_their_text() {
 fn a_schedule_of_another_program_is_refused() {
     let stores = program("shared x; thread a { x = 1; } thread b { x = 2; }");
     for (text, step) in [("0x2", 2), ("2", 1), ("1.0.0", 3), ("0=5", 1)] {
-        let error = weakspot_explore::replay::replay(&stores, &text.parse().unwrap(), None).unwrap_err();
+        let error = weakspot_explore::replay::replay(&stores, &text.parse().unwrap(), false, None).unwrap_err();
         assert_eq!(error.step, step, "{text}");
     }
 }

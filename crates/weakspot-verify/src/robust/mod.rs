@@ -69,6 +69,8 @@ use weakspot_model::task::{Budget, Limit, Progress};
 use attack::{Attack, Move, Successor};
 use space::{StateIndex, StateSpace};
 
+pub use witness::can_be_completed;
+
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct RobustOptions {

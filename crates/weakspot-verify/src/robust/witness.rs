@@ -7,7 +7,7 @@ use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::Program;
 use weakspot_model::local::Pause;
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, Rest, State};
-use weakspot_model::replay::ReplayError;
+use weakspot_model::replay::{Ending, ReplayError, replay};
 
 use super::attack::{Move, Role};
 use super::{Access, RobustOptions, Violation};
@@ -48,6 +48,16 @@ pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Resul
 /// After this many states from which every way is pruned, the search for one that is not ends with the benefit of the
 /// doubt.
 const LONG_ENOUGH: usize = 1 << 20;
+
+/// Can an execution of the machine go on so that no `assume` is ever false? It cannot if it is not one.
+pub fn can_be_completed(machine: &Machine<'_>, actions: &[Action]) -> bool {
+    let Ok(replay) = replay(machine, actions) else { return false };
+    match replay.ending {
+        Ending::Pruned => false,
+        Ending::Failed(_) | Ending::Finished | Ending::Spinning => true,
+        Ending::Open => can_go_on(machine, &replay.state),
+    }
+}
 
 /// Is there an execution from here that is never pruned? It ends, well or badly, or goes on for ever (a state comes
 /// again). Depth first: where most ways are not pruned, the first one is.

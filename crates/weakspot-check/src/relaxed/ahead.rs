@@ -1,0 +1,147 @@
+//! The access can be early.
+//!
+//! SOBER's relaxed happens-before says what has to be over before the thread of the access can perform it: what comes
+//! before the thread's last load. Everything else of the SC execution can come after the access, although the thread
+//! has already issued its own stores: they stay in their buffer. So the execution has three parts:
+//!
+//! 1. the steps of every thread up to the last one that has to be over, in the order of the SC execution; a store that
+//!    need not be over stays in its buffer;
+//! 2. the access;
+//! 3. the other steps, and the commits of the stores that stayed, in the order of the SC execution.
+
+use weakspot_explore::happening::{Happening, Run};
+use weakspot_explore::interpreter::Cells;
+use weakspot_explore::monitor::sober::Sober;
+use weakspot_explore::monitor::{Event, Monitor as _, Operation};
+use weakspot_explore::outcome;
+use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
+
+use super::has_cycle;
+
+/// The relaxed execution, if letting the thread of the access run ahead makes one.
+pub fn actions(machine: &Machine<'_>, found: &outcome::Violation) -> Option<Vec<Action>> {
+    let steps = &found.actions;
+    let (&access, before) = steps.split_last()?;
+    let stamps = Stamps::of(machine, before)?;
+    let is_over = stamps.over_before_the_next_load_of(access.thread().index());
+    let goes_first = past_of(before, &is_over, access.thread().index());
+    let mut ahead = Ahead::new(*machine);
+    for (index, &step) in before.iter().enumerate().filter(|&(index, _)| goes_first[index]) {
+        ahead.issue(index, step)?;
+        if is_over[index] {
+            ahead.commit(index)?;
+        }
+    }
+    ahead.take(access)?;
+    for (index, &step) in before.iter().enumerate() {
+        let is_new = !goes_first[index];
+        if (is_new && ahead.issue(index, step).is_none()) || ahead.commit(index).is_none() {
+            break;
+        }
+    }
+    // An execution that breaks the specification ends there; what still waits in buffers counts as coming then.
+    (!ahead.pruned && has_cycle(machine, &ahead.actions)).then_some(ahead.actions)
+}
+
+/// The steps that go before the access: all of its own thread, of the others up to the last one that has to be over.
+fn past_of(steps: &[Action], is_over: &[bool], own: usize) -> Vec<bool> {
+    let last_of =
+        |thread: usize| (0..steps.len()).rev().find(|&at| is_over[at] && steps[at].thread().index() == thread);
+    let goes = |(index, step): (usize, &Action)| {
+        let thread = step.thread().index();
+        thread == own || last_of(thread).is_some_and(|last| index <= last)
+    };
+    steps.iter().enumerate().map(goes).collect()
+}
+
+/// SOBER's timestamps of the steps of an execution.
+struct Stamps {
+    /// For each step that is an event: its columns and what stands there in its own timestamp.
+    own: Vec<Option<(usize, u32)>>,
+    /// The timestamp of the last load or interlocked operation of each thread.
+    loads: Vec<Vec<u32>>,
+}
+
+impl Stamps {
+    fn of(machine: &Machine<'_>, steps: &[Action]) -> Option<Self> {
+        let program = machine.program;
+        let threads = program.threads.len();
+        let mut sober = Sober::corrected(threads, Cells::of(program).count());
+        let mut run = Run::new(program, machine.spurious_wakeups);
+        let mut this = Self { own: Vec::new(), loads: vec![vec![0; 2 * threads]; threads] };
+        let (mut happened, mut indices) = (Vec::new(), vec![0; threads]);
+        for &step in steps {
+            if !run.step(step, &mut happened) {
+                return None;
+            }
+            let thread = step.thread().index();
+            let mut own = None;
+            for &Happening { kind, cell, .. } in &happened {
+                let operation = kind.operation();
+                sober.observe(&Event { thread: thread as u32, index: indices[thread], operation, cell, label: 0 });
+                indices[thread] += 1;
+                if operation == Operation::StoreFence {
+                    continue;
+                }
+                let column = 2 * thread + usize::from(operation != Operation::Load);
+                own = Some((column, sober.timestamp()[column]));
+                if operation != Operation::Store {
+                    this.loads[thread] = sober.timestamp().to_vec();
+                }
+            }
+            this.own.push(own);
+        }
+        Some(this)
+    }
+
+    /// Which steps have to be over before a thread can perform another load.
+    fn over_before_the_next_load_of(&self, thread: usize) -> Vec<bool> {
+        let known = &self.loads[thread];
+        self.own.iter().map(|own| own.is_some_and(|(column, count)| known[column] >= count)).collect()
+    }
+}
+
+/// A relaxed execution in which stores wait until their place in the SC execution has come.
+struct Ahead<'p> {
+    machine: Machine<'p>,
+    state: State,
+    actions: Vec<Action>,
+    /// Steps whose store still waits, with its commit.
+    waiting: Vec<(usize, Action)>,
+    /// The specification is broken.
+    over: bool,
+    /// An `assume` is false.
+    pruned: bool,
+}
+
+impl<'p> Ahead<'p> {
+    fn new(machine: Machine<'p>) -> Self {
+        let (state, _) = machine.start();
+        Self { machine, state, actions: Vec::new(), waiting: Vec::new(), over: false, pruned: false }
+    }
+
+    fn take(&mut self, action: Action) -> Option<Option<Effect>> {
+        if self.over || !self.machine.enabled(&self.state).contains(&action) {
+            return None;
+        }
+        let (effect, outcome) = self.machine.apply(&mut self.state, action);
+        self.actions.push(action);
+        self.over = outcome != Outcome::Continues;
+        self.pruned = outcome == Outcome::Pruned;
+        Some(effect)
+    }
+
+    fn issue(&mut self, index: usize, step: Action) -> Option<()> {
+        if let Some(Effect::Store { loc, buffered: true, .. }) = self.take(step)? {
+            self.waiting.push((index, Action::Commit { thread: step.thread(), loc }));
+        }
+        Some(())
+    }
+
+    /// Makes the store of a step visible, if it is one that waits.
+    fn commit(&mut self, index: usize) -> Option<()> {
+        let Some(at) = self.waiting.iter().position(|(step, _)| *step == index) else { return Some(()) };
+        let (_, commit) = self.waiting.remove(at);
+        self.take(commit).map(|_| ())
+    }
+}

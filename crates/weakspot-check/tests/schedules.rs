@@ -1,0 +1,125 @@
+//! Every finding has a schedule, and its text leads to the same finding again.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use weakspot_check::{
+    CheckOptions, CheckReport, Engine, Sampling, Schedule, Verdict, Violation, check, check_schedule,
+};
+use weakspot_front::{litmus, weak};
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::Program;
+use weakspot_model::source::SourceFile;
+use weakspot_model::task::Budget;
+
+fn files(folder: &Path, files_found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, files_found);
+        } else if path.extension().is_some_and(|extension| extension == "weak" || extension == "litmus") {
+            files_found.push(path);
+        }
+    }
+}
+
+/// Every program of the corpus, with its name.
+fn corpus() -> Vec<(String, Program)> {
+    let mut paths = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus"), &mut paths);
+    paths.sort();
+    let program = |path: &PathBuf| {
+        let file = SourceFile::new(path.display().to_string(), std::fs::read_to_string(path).unwrap());
+        let is_test = path.extension().is_some_and(|extension| extension == "litmus");
+        let program =
+            if is_test { litmus::parse(&file).unwrap().program } else { weak::compile(&file).unwrap().program };
+        (path.display().to_string(), program)
+    };
+    paths.iter().map(program).collect()
+}
+
+fn replay(program: &Program, options: &CheckOptions, schedule: &Schedule) -> CheckReport {
+    let text = schedule.to_string();
+    let parsed: Schedule = text.parse().unwrap();
+    assert_eq!(&parsed, schedule, "{text}");
+    // what comes of it in relaxed executions is another question
+    let budget = Budget::unlimited().with_memory(0);
+    check_schedule(program, options, &parsed, &budget, &()).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn pair(violation: &Violation) -> (weakspot_check::Access, weakspot_check::Access) {
+    (violation.store, violation.access)
+}
+
+/// Replays all findings; how many there were.
+fn findings_come_again(name: &str, program: &Program, options: &CheckOptions, report: &CheckReport) -> usize {
+    if let Verdict::Error(witness) = &report.verdict {
+        let schedule = report.schedule().unwrap();
+        let again = replay(program, options, &schedule);
+        let Verdict::Error(found) = &again.verdict else { panic!("{name}: {schedule}: {:?}", again.verdict) };
+        assert_eq!(found, witness, "{name}");
+        return 1;
+    }
+    for violation in &report.violations {
+        let again = replay(program, options, &violation.schedule);
+        assert!(matches!(again.verdict, Verdict::Unsafe(_)), "{name}: {}: {:?}", violation.schedule, again.verdict);
+        let found = again.violations.iter().find(|found| pair(found) == pair(violation));
+        let found = found.unwrap_or_else(|| {
+            let pairs = again.violations.iter().map(pair).collect::<Vec<_>>();
+            panic!(
+                "{name} under {:?}: {}: {:?} does not come again: {pairs:?}",
+                options.model,
+                violation.schedule,
+                pair(violation)
+            )
+        });
+        assert_eq!(found.schedule, violation.schedule, "{name}");
+        assert!(
+            found.relaxed.is_some() && found.passed.is_some(),
+            "{name} under {:?}: no relaxed execution for {} {:?}",
+            options.model,
+            found.schedule,
+            pair(found)
+        );
+    }
+    report.violations.len()
+}
+
+#[test]
+fn every_finding_in_the_corpus_replays_to_itself() {
+    let mut findings = 0;
+    for (name, program) in corpus() {
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let attack = CheckOptions { all: true, engine: Some(Engine::Attack), ..CheckOptions::new(model) };
+            let report = check(&program, &attack, &Budget::unlimited(), &()).unwrap();
+            findings += findings_come_again(&name, &program, &attack, &report);
+        }
+    }
+    assert!(findings > 400, "{findings}");
+}
+
+#[test]
+fn every_finding_of_sampling_replays_to_itself_and_is_real() {
+    let mut findings = 0;
+    for (name, program) in corpus() {
+        for (model, sampling) in [
+            (MemoryModel::Tso, Sampling::Random { executions: 40, seed: 1 }),
+            (MemoryModel::Pso, Sampling::Pct { executions: 40, depth: 3, seed: 2 }),
+        ] {
+            let options = CheckOptions { all: true, sampling: Some(sampling), ..CheckOptions::new(model) };
+            let report = check(&program, &options, &Budget::unlimited(), &()).unwrap();
+            let exact = CheckOptions { engine: Some(Engine::Attack), ..CheckOptions::new(model) };
+            let exact = check(&program, &exact, &Budget::unlimited(), &()).unwrap().verdict;
+            match (&report.verdict, &exact) {
+                (Verdict::Unsafe(_), Verdict::Unsafe(_))
+                | (Verdict::Error(_), Verdict::Error(_))
+                | (Verdict::Bounded(_), _) => assert!(!report.exhaustive || report.engine == Engine::Attack),
+                // an `assume` made the monitor's finding uncertain, and the attack engine was asked
+                (Verdict::Safe, Verdict::Safe) => assert!(program.assumes() && report.engine == Engine::Attack),
+                other => panic!("{name}: {other:?}"),
+            }
+            findings += findings_come_again(&name, &program, &options, &report);
+        }
+    }
+    assert!(findings > 200, "{findings}");
+}
