@@ -20,7 +20,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::Pc;
 use weakspot_model::ir::Program;
 use weakspot_model::local::Pause;
-use weakspot_model::machine::{Action, Machine};
+use weakspot_model::machine::{Action, Effect, Machine};
 use weakspot_model::replay::{Replay, replay};
 use weakspot_verify::robust;
 
@@ -69,6 +69,14 @@ pub fn stores_of_the_same_location(program: &Program, found: &outcome::Violation
         }
     }
     others
+}
+
+/// What an action did.
+enum Done {
+    /// This.
+    Did(Effect),
+    /// Its instruction failed.
+    Failed,
 }
 
 fn has_cycle(machine: &Machine<'_>, actions: &[Action]) -> bool {

@@ -12,6 +12,9 @@ const MAX_JOBS: i64 = 1_024;
 /// The most stores a bounded buffer may be asked to hold.
 const MAX_BUFFER: i64 = 65_535;
 
+/// The largest depth of PCT: far beyond what its guarantee is good for.
+const MAX_DEPTH: i64 = 1_000;
+
 /// Is low-lock code correct when processors delay stores in store buffers, where does it break, and which fences fix it?
 #[derive(Debug, Parser)]
 #[command(name = "weakspot", version = env!("WEAKSPOT_VERSION"), max_term_width = 100)]
@@ -137,6 +140,21 @@ pub struct CheckArgs {
     /// stateless: explore executions with at most this many preemptions, 0 first [default: no bound]
     #[arg(long, value_name = "N")]
     pub max_preemptions: Option<u32>,
+    /// stateless: explore this many random schedules
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub random: Option<u64>,
+    /// stateless: explore this many schedules by random priorities, which find a bug of a small --depth with a known probability
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub pct: Option<u64>,
+    /// pct: how many orderings of two steps a bug may need [default: 3]
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
+    pub depth: Option<u32>,
+    /// random, pct: the same seed gives the same schedules [default: 0]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Run exactly one schedule: the one that is printed with a finding, such as 0x3.1.0
+    #[arg(long, value_name = "SCHEDULE", allow_hyphen_values = true)]
+    pub replay: Option<String>,
     /// stateless: let each loop go round at most this often [default: no bound]
     #[arg(long, value_name = "N")]
     pub unroll: Option<u32>,
@@ -165,7 +183,7 @@ pub struct CheckArgs {
 pub enum CheckEngine {
     /// Choose by the program
     Auto,
-    /// Systematic exploration of SC executions with a monitor (not there yet)
+    /// Systematic exploration of SC executions with a monitor
     Stateless,
     /// The exact stateful engine, for programs with loops
     Attack,

@@ -95,7 +95,7 @@ fn complaint(sketch: &Sketch) -> Option<String> {
         Some(witness) if !reach.problems.contains(&witness.problem.kind) => "no such problem".to_owned(),
         Some(witness) => {
             let text = Schedule::of(&witness.actions).to_string();
-            let again = replay(&machine, &text.parse::<Schedule>().unwrap().actions()).unwrap();
+            let again = replay(&machine, text.parse::<Schedule>().unwrap().actions()).unwrap();
             assert_eq!(again.ending, Ending::Failed(witness.problem.clone()), "{text}");
             String::new()
         }

@@ -290,6 +290,8 @@ pub struct Violation<'a> {
     pub access: Place<'a>,
     /// The happens-before cycle through all of them.
     pub cycle: Vec<Place<'a>>,
+    /// What `check --replay` takes to lead here again.
+    pub schedule: String,
 }
 
 /// The answer of `check`.
@@ -300,6 +302,15 @@ pub struct Check<'a> {
     pub head: Head<'a>,
     /// `attack` or `stateless`.
     pub engine: &'static str,
+    /// stateless: `exhaustive`, `preemptions`, `random`, `pct` or `replay`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<&'static str>,
+    /// random, pct: the seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// pct: the depth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
     /// Was every execution looked at?
     pub exhaustive: bool,
     /// SC executions explored; 0 for the attack engine, which looks at states.
@@ -315,6 +326,9 @@ pub struct Check<'a> {
     /// `harmful`, `benign` or `unknown`; only when `unsafe`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impact: Option<&'static str>,
+    /// What `--replay` takes to lead to the first problem again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     /// The SC execution of the first problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Vec<Event<'a>>>,

@@ -16,7 +16,7 @@ use weakspot_explore::monitor::{Event, Monitor as _, Operation};
 use weakspot_explore::outcome;
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
 
-use super::has_cycle;
+use super::{Done, has_cycle};
 
 /// The relaxed execution, if letting the thread of the access run ahead makes one.
 pub fn actions(machine: &Machine<'_>, found: &outcome::Violation) -> Option<Vec<Action>> {
@@ -120,7 +120,8 @@ impl<'p> Ahead<'p> {
         Self { machine, state, actions: Vec::new(), waiting: Vec::new(), over: false, pruned: false }
     }
 
-    fn take(&mut self, action: Action) -> Option<Option<Effect>> {
+    /// Takes an action and gives its effect, or that it failed; nothing if it is not possible.
+    fn take(&mut self, action: Action) -> Option<Done> {
         if self.over || !self.machine.enabled(&self.state).contains(&action) {
             return None;
         }
@@ -128,11 +129,11 @@ impl<'p> Ahead<'p> {
         self.actions.push(action);
         self.over = outcome != Outcome::Continues;
         self.pruned = outcome == Outcome::Pruned;
-        Some(effect)
+        Some(effect.map_or(Done::Failed, Done::Did))
     }
 
     fn issue(&mut self, index: usize, step: Action) -> Option<()> {
-        if let Some(Effect::Store { loc, buffered: true, .. }) = self.take(step)? {
+        if let Done::Did(Effect::Store { loc, buffered: true, .. }) = self.take(step)? {
             self.waiting.push((index, Action::Commit { thread: step.thread(), loc }));
         }
         Some(())

@@ -11,7 +11,7 @@ use weakspot_model::ids::{Loc, ThreadId};
 use weakspot_model::local::Pause;
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
 
-use super::has_cycle;
+use super::{Done, has_cycle};
 
 /// How many occurrences of the store in the execution are tried, the last one first.
 const MOST_OCCURRENCES: usize = 64;
@@ -58,7 +58,7 @@ struct Holding<'p> {
     /// The step that is the store.
     held: usize,
     /// The store's thread and location, while it is held back.
-    holding: Option<(ThreadId, Loc)>,
+    late: Option<(ThreadId, Loc)>,
     /// The specification is broken, which ends the execution.
     failed: bool,
 }
@@ -66,7 +66,7 @@ struct Holding<'p> {
 impl<'p> Holding<'p> {
     fn new(machine: Machine<'p>, held: usize) -> Self {
         let (state, _) = machine.start();
-        Self { machine, state, actions: Vec::new(), held, holding: None, failed: false }
+        Self { machine, state, actions: Vec::new(), held, late: None, failed: false }
     }
 
     /// Runs SC steps, the last of which is the access.
@@ -78,15 +78,15 @@ impl<'p> Holding<'p> {
             }
             self.make_room(step);
             let effect = self.take(step)?;
-            if let (true, Some(Effect::Store { loc, .. })) = (index == self.held, effect) {
-                self.holding = Some((step.thread(), loc));
+            if let (true, Done::Did(Effect::Store { loc, .. })) = (index == self.held, effect) {
+                self.late = Some((step.thread(), loc));
             }
             if self.failed {
-                return (is_access && self.holding.is_some()).then_some(self.actions);
+                return (is_access && self.late.is_some()).then_some(self.actions);
             }
             self.settle(step.thread());
         }
-        let (thread, _) = self.holding?;
+        let (thread, _) = self.late?;
         while let Some(loc) = self.next_commit(thread) {
             self.take(Action::Commit { thread, loc })?;
         }
@@ -103,10 +103,10 @@ impl<'p> Holding<'p> {
 
     /// An access to a location whose store is held back in another thread comes after the store.
     fn make_visible_what_is_seen(&mut self, step: Action) {
-        let Some((holder, _)) = self.holding else { return };
-        let loc = match self.pause(step.thread()) {
-            Pause::Load { loc } | Pause::Store { loc, .. } | Pause::Rmw { loc, .. } => loc,
-            _ => return,
+        let Some((holder, _)) = self.late else { return };
+        let (Pause::Load { loc } | Pause::Store { loc, .. } | Pause::Rmw { loc, .. }) = self.pause(step.thread())
+        else {
+            return;
         };
         if step.thread() != holder {
             self.commit_until(holder, |state| !state.threads[holder.index()].buffer.holds(loc), Some(loc));
@@ -137,7 +137,7 @@ impl<'p> Holding<'p> {
 
     /// Everything that is not held back becomes visible.
     fn settle(&mut self, thread: ThreadId) {
-        let held = |loc: Loc, this: &Self| this.holding == Some((thread, loc));
+        let held = |loc: Loc, this: &Self| this.late == Some((thread, loc));
         loop {
             let buffer = &self.state.threads[thread.index()].buffer;
             let next = buffer.committable(self.machine.model).find(|&loc| !held(loc, self));
@@ -148,19 +148,20 @@ impl<'p> Holding<'p> {
         }
     }
 
-    fn take(&mut self, action: Action) -> Option<Option<Effect>> {
+    /// Takes an action and gives its effect, or that it failed; nothing if it is not possible.
+    fn take(&mut self, action: Action) -> Option<Done> {
         if self.failed || !self.machine.enabled(&self.state).contains(&action) {
             return None;
         }
         let (effect, outcome) = self.machine.apply(&mut self.state, action);
         self.actions.push(action);
         self.failed = outcome != Outcome::Continues;
-        if let (Action::Commit { thread, loc }, Some((holder, held))) = (action, self.holding)
+        if let (Action::Commit { thread, loc }, Some((holder, held))) = (action, self.late)
             && (thread, loc) == (holder, held)
         {
             // Only the oldest store to a location can commit: that is the one held back.
-            self.holding = None;
+            self.late = None;
         }
-        Some(effect)
+        Some(effect.map_or(Done::Failed, Done::Did))
     }
 }

@@ -1,8 +1,14 @@
 //! `weakspot check`: are all SC executions correct, is the program store-buffer safe, and if not, does it matter?
 
+mod modes;
+mod schedules;
+mod words;
+
 use std::fmt::Write as _;
 
-use weakspot_check::{Bound, CheckOptions, CheckReport, Engine, Impact, MonitorKind, Verdict, Violation};
+use weakspot_check::{
+    CheckOptions, CheckReport, Engine, Impact, ReplayFailure, Sampling, Schedule, Verdict, Violation,
+};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Machine;
@@ -13,7 +19,7 @@ use weakspot_report::timeline::Execution;
 use weakspot_report::violation;
 
 use super::{dump_ir, limits};
-use crate::args::{CheckArgs, CheckEngine, Model, Monitor};
+use crate::args::CheckArgs;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::Output;
@@ -21,75 +27,45 @@ use crate::progress::SearchProgress;
 
 /// Checks store-buffer safety.
 pub fn run(args: &CheckArgs, output: &Output) -> Result<Exit, Failure> {
-    refuse_unfitting_options(args)?;
+    modes::refuse_unfitting_options(args)?;
     let program = input::program(&args.file, output)?;
     if args.dump_ir {
         return dump_ir("check", &program, output);
     }
-    let options = options(args);
-    let budget = limits::budget(&args.limits)?;
-    let progress = SearchProgress::new(output, &program.source.name);
-    let report = weakspot_check::check(&program, &options, &budget, &progress);
-    progress.finish();
-    let report = report.map_err(|error| Failure::Internal(error.to_string()))?;
-    let answer = Answer::new(&program, &options, &report, output.seconds())?;
+    let options = modes::options(args);
+    let report = report(args, &program, &options, output)?;
+    let answer = Answer::new(args, &program, &options, &report, output.seconds())?;
     answer.print(output)?;
     Ok(answer.exit())
 }
 
-/// Options do not silently do nothing.
-fn refuse_unfitting_options(args: &CheckArgs) -> Result<(), Failure> {
-    let stateless_only = [
-        (args.max_preemptions.is_some(), "`--max-preemptions`"),
-        (args.monitor.is_some(), "`--monitor`"),
-        (args.unroll.is_some(), "`--unroll`"),
-    ];
-    let refuse = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
-    if let (CheckEngine::Attack, Some((_, option))) =
-        (args.engine, stateless_only.into_iter().find(|(given, _)| *given))
-    {
-        let message = format!("{option} does not fit `--engine attack`");
-        return refuse(message, "it belongs to `--engine stateless`; the attack engine needs no bounds");
-    }
-    let is_stateless = args.engine == CheckEngine::Stateless || stateless_only.iter().any(|(given, _)| *given);
-    if args.spurious_wakeups && is_stateless {
-        let message = "`--spurious-wakeups` does not fit the stateless engine".to_owned();
-        return refuse(message, "leave the engine to `--engine auto`");
-    }
-    if args.model == Model::Pso && matches!(args.monitor, Some(Monitor::Sober | Monitor::SoberPublished)) {
-        let message = "the SOBER monitors know TSO only".to_owned();
-        return refuse(message, "`--monitor operational` watches for PSO");
-    }
-    Ok(())
-}
-
-fn options(args: &CheckArgs) -> CheckOptions {
-    let model: MemoryModel = args.model.into();
-    CheckOptions {
-        model,
-        engine: match args.engine {
-            CheckEngine::Auto => None,
-            CheckEngine::Stateless => Some(Engine::Stateless),
-            CheckEngine::Attack => Some(Engine::Attack),
-        },
-        monitor: args.monitor.map(|monitor| match monitor {
-            Monitor::Sober => MonitorKind::Sober,
-            Monitor::SoberPublished => MonitorKind::SoberPublished,
-            Monitor::Operational => MonitorKind::Operational(model),
-        }),
-        max_preemptions: args.max_preemptions,
-        unroll: args.unroll,
-        all: args.all,
-        jobs: limits::jobs(args.limits.jobs),
-        allow_deadlock: args.allow_deadlock,
-        spurious_wakeups: args.spurious_wakeups,
-    }
+/// Asks the engines.
+fn report(
+    args: &CheckArgs,
+    program: &Program,
+    options: &CheckOptions,
+    output: &Output,
+) -> Result<CheckReport, Failure> {
+    let schedule = args.replay.as_deref().map(schedules::parse).transpose()?;
+    let budget = limits::budget(&args.limits)?;
+    let progress = SearchProgress::new(output, &program.source.name);
+    let report = match &schedule {
+        None => weakspot_check::check(program, options, &budget, &progress).map_err(ReplayFailure::Internal),
+        Some(schedule) => weakspot_check::check_schedule(program, options, schedule, &budget, &progress),
+    };
+    progress.finish();
+    report.map_err(|error| match (&error, &schedule) {
+        (ReplayFailure::NotPossible(error), Some(schedule)) => schedules::refusal(program, schedule, error),
+        _ => Failure::Internal(error.to_string()),
+    })
 }
 
 /// The answer, with every execution in it replayed.
 struct Answer<'a> {
+    args: &'a CheckArgs,
     program: &'a Program,
     model: MemoryModel,
+    sampling: Option<Sampling>,
     report: &'a CheckReport,
     /// The execution that breaks the specification: under SC for `error`, under the model for `unsafe`.
     failing: Option<Replay>,
@@ -98,6 +74,7 @@ struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     fn new(
+        args: &'a CheckArgs,
         program: &'a Program,
         options: &CheckOptions,
         report: &'a CheckReport,
@@ -113,7 +90,7 @@ impl<'a> Answer<'a> {
             Verdict::Unsafe(Impact::Harmful(witness)) => Some(replay(options.model, witness)?),
             _ => None,
         };
-        Ok(Self { program, model: options.model, report, failing, seconds })
+        Ok(Self { args, program, model: options.model, sampling: options.sampling, report, failing, seconds })
     }
 
     fn verdict(&self) -> &'static str {
@@ -144,9 +121,9 @@ impl<'a> Answer<'a> {
 
     /// The name of what stood in the way of a better answer.
     fn limit(&self) -> Option<&'static str> {
-        match self.report.verdict {
-            Verdict::Bounded(bound) => Some(bound_name(bound)),
-            Verdict::Unsafe(Impact::Unknown(limit)) => Some(limits::name(limit)),
+        match &self.report.verdict {
+            Verdict::Bounded(bound) => Some(words::name(bound)),
+            Verdict::Unsafe(Impact::Unknown(limit)) => Some(limits::name(*limit)),
             _ => None,
         }
     }
@@ -162,8 +139,12 @@ impl<'a> Answer<'a> {
         text.push_str(&self.figures());
         for found in &self.report.violations {
             let _ = write!(text, "\n{}", self.drawn(found).render(&output.out));
+            text.push_str(&self.replay_line(&found.schedule, output));
         }
         text.push_str(&self.execution(output));
+        if let (Verdict::Error(_), Some(schedule)) = (&self.report.verdict, self.report.schedule()) {
+            text.push_str(&self.replay_line(&schedule, output));
+        }
         output.result(&text)
     }
 
@@ -185,7 +166,7 @@ impl<'a> Answer<'a> {
                 format!("store buffers add executions; whether they are harmful is open ({})", limits::reached(*limit))
             }
             Verdict::Error(witness) => format!("{} (already under sc)", witness.problem.message),
-            Verdict::Bounded(bound) => reached(*bound),
+            Verdict::Bounded(bound) => words::reached(bound),
         };
         output.headline(self.exit(), &verdict, &format!("{file} under {model}: {meaning}"))
     }
@@ -197,7 +178,10 @@ impl<'a> Answer<'a> {
             Engine::Attack => {
                 format!("  attack engine ({why}; unbounded and exact): {states} states")
             }
-            Engine::Stateless => format!("  stateless engine ({why}): {executions} SC executions"),
+            Engine::Stateless => {
+                let plural = if executions == 1 { "" } else { "s" };
+                format!("  stateless engine ({why}): {executions} SC execution{plural}")
+            }
         };
         if blocked > 0 {
             let _ = write!(text, " and {blocked} blocked");
@@ -206,10 +190,17 @@ impl<'a> Answer<'a> {
             let _ = write!(text, ", {borderline} borderline");
         }
         let _ = writeln!(text, ", {:.2} s", self.seconds);
-        if let Verdict::Bounded(bound) = self.report.verdict {
-            let _ = writeln!(text, "  nothing found so far, but not everything was looked at: {}", advice(bound));
+        if let Verdict::Bounded(bound) = &self.report.verdict {
+            let advice = words::advice(bound);
+            let _ = writeln!(text, "  nothing found so far, but not everything was looked at: {advice}");
         }
         text
+    }
+
+    /// How to see a finding again. The line is not folded, so that it can be pasted.
+    fn replay_line(&self, schedule: &Schedule, output: &Output) -> String {
+        let title = output.out.paint(Role::Heading, "replay:");
+        format!("\n{title} {}\n", schedules::command(self.args, schedule))
     }
 
     /// The execution worth looking at: the one that breaks the specification, else one that no SC execution matches.
@@ -259,6 +250,12 @@ impl<'a> Answer<'a> {
                 Engine::Attack => "attack",
                 Engine::Stateless => "stateless",
             },
+            mode: (self.report.engine == Engine::Stateless).then(|| modes::name(self.args)),
+            seed: self.sampling.map(Sampling::seed),
+            depth: match self.sampling {
+                Some(Sampling::Pct { depth, .. }) => Some(depth),
+                _ => None,
+            },
             exhaustive: self.report.exhaustive,
             executions: self.report.executions,
             blocked: self.report.blocked,
@@ -266,6 +263,7 @@ impl<'a> Answer<'a> {
             states: self.report.states,
             violations: self.report.violations.iter().map(|found| self.json_violation(found)).collect(),
             impact: self.impact(),
+            schedule: self.report.schedule().map(|schedule| schedule.to_string()),
             trace: match (&self.report.verdict, first) {
                 (Verdict::Error(_), _) => self.failing.as_ref().map(events),
                 (_, first) => first.map(|found| events(&found.borderline)),
@@ -284,36 +282,7 @@ impl<'a> Answer<'a> {
             passed: found.passed.map(place),
             access: place(found.access),
             cycle: found.cycle.iter().map(|step| place(step.access)).collect(),
+            schedule: found.schedule.to_string(),
         }
-    }
-}
-
-fn bound_name(bound: Bound) -> &'static str {
-    match bound {
-        Bound::Limit(limit) => limits::name(limit),
-        Bound::Preemptions(_) => "preemptions",
-        Bound::Unroll(_) => "unroll",
-        Bound::Endless => "endless",
-        Bound::NothingEnds => "nothing-ends",
-    }
-}
-
-fn reached(bound: Bound) -> String {
-    match bound {
-        Bound::Limit(limit) => limits::reached(limit),
-        Bound::Preemptions(most) => format!("nothing found with at most {most} preemptions"),
-        Bound::Unroll(rounds) => format!("nothing found with at most {rounds} rounds of each loop"),
-        Bound::Endless => "the program has executions without end, and there is no bound on them".to_owned(),
-        Bound::NothingEnds => "no execution ran to its end".to_owned(),
-    }
-}
-
-fn advice(bound: Bound) -> &'static str {
-    match bound {
-        Bound::Limit(limit) => limits::advice(limit),
-        Bound::Preemptions(_) => "raise --max-preemptions, or leave it out to explore every execution",
-        Bound::Unroll(_) => "raise --unroll, or let the attack engine decide: --engine attack",
-        Bound::Endless => "add --unroll N or --max-preemptions N, or use --engine attack",
-        Bound::NothingEnds => "look at the waits and assumptions of the program",
     }
 }

@@ -10,6 +10,7 @@ mod interrupt;
 mod json;
 mod json_document;
 mod litmus;
+mod schedules;
 mod support;
 mod usage;
 mod verify;

@@ -1,0 +1,55 @@
+//! What kept `check` from a better answer, in words.
+
+use weakspot_check::{Bound, End};
+
+use crate::commands::limits;
+
+/// The name in JSON.
+pub fn name(bound: &Bound) -> &'static str {
+    match bound {
+        Bound::Limit(limit) => limits::name(*limit),
+        Bound::Preemptions(_) => "preemptions",
+        Bound::Sampled(_) => "sampled",
+        Bound::Schedule(_) => "schedule",
+        Bound::Unroll(_) => "unroll",
+        Bound::Endless => "endless",
+        Bound::NothingEnds => "nothing-ends",
+    }
+}
+
+/// What was reached.
+pub fn reached(bound: &Bound) -> String {
+    match bound {
+        Bound::Limit(limit) => limits::reached(*limit),
+        Bound::Preemptions(most) => format!("nothing found with at most {most} preemptions"),
+        Bound::Sampled(schedules) => format!("nothing found in {schedules} schedules"),
+        Bound::Schedule(end) => format!("nothing found in this schedule, {}", how(end)),
+        Bound::Unroll(rounds) => format!("nothing found with at most {rounds} rounds of each loop"),
+        Bound::Endless => "the program has executions without end, and there is no bound on them".to_owned(),
+        Bound::NothingEnds => "no execution ran to its end".to_owned(),
+    }
+}
+
+/// What to do about it.
+pub fn advice(bound: &Bound) -> &'static str {
+    match bound {
+        Bound::Limit(limit) => limits::advice(*limit),
+        Bound::Preemptions(_) => "raise --max-preemptions, or leave it out to explore every execution",
+        Bound::Sampled(_) => "look at more schedules or use another --seed, or explore every execution",
+        Bound::Schedule(_) => "a replay looks at one schedule; leave out --replay to explore all of them",
+        Bound::Unroll(_) => "raise --unroll, or let the attack engine decide: --engine attack",
+        Bound::Endless => "add --unroll N or --max-preemptions N, or use --engine attack",
+        Bound::NothingEnds => "look at the waits and assumptions of the program",
+    }
+}
+
+/// How a schedule ends.
+fn how(end: &End) -> &'static str {
+    match end {
+        End::Complete => "which runs to the end of the program",
+        End::Wrong => "which ends in a deadlock",
+        End::Pruned => "in which an assume is false: it is no execution",
+        End::Spinning => "which ends with a thread that computes for ever",
+        End::Open => "which ends where threads can still move",
+    }
+}
