@@ -57,24 +57,23 @@ pub fn refusal(program: &Program, schedule: &Schedule, error: &NotPossible) -> F
     let thread = action.thread();
     let done = step - 1;
     let name = |thread: ThreadId| format!("thread {} (`{}`)", thread.0, program.threads[thread.index()].name);
-    let mut message = format!("step {step} of the schedule is not possible in `{}`: ", program.source.name);
-    let help = if thread.index() >= program.threads.len() {
-        message.push_str(&format!("there is no thread {}", thread.0));
+    let (why, help) = if thread.index() >= program.threads.len() {
         let threads = program.thread_ids().map(name).collect::<Vec<_>>().join(", ");
-        format!("the program has {threads}")
+        (format!("there is no thread {}", thread.0), format!("the program has {threads}"))
     } else if possible.is_empty() {
-        let why = over.as_ref().map_or(String::new(), |problem| format!(" ({})", problem.message));
-        message.push_str(&format!("the execution is over after {done} {}{why}", steps(done)));
-        format!("these steps are `{}`", Schedule::of(&schedule.actions()[..done]))
+        let problem = over.as_ref().map_or(String::new(), |problem| format!(" ({})", problem.message));
+        let why = format!("the execution is over after {done} {}{problem}", steps(done));
+        (why, format!("these steps are `{}`", Schedule::of(&schedule.actions()[..done])))
     } else {
-        message.push_str(&match (action, possible.iter().find(|movable| movable.thread == thread)) {
+        let why = match (action, possible.iter().find(|movable| movable.thread == thread)) {
             (Action::Step { choice, .. }, Some(_)) => format!("{} cannot choose {choice} here", name(thread)),
             (Action::Wake { .. }, _) => format!("{} cannot wake up here", name(thread)),
             _ => format!("{} cannot move here", name(thread)),
-        });
+        };
         let ways = possible.iter().map(|movable| way(program, &name(movable.thread), movable)).collect::<Vec<_>>();
-        format!("after {done} {} {}", steps(done), ways.join("; "))
+        (why, format!("after {done} {} {}", steps(done), ways.join("; ")))
     };
+    let message = format!("step {step} of the schedule is not possible in `{}`: {why}", program.source.name);
     Failure::Usage { message, help }
 }
 
