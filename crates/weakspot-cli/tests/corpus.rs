@@ -39,7 +39,7 @@ fn litmus_tests_give_the_expected_answers() {
 
 #[test]
 fn mutual_exclusion_gives_the_expected_answers() {
-    run_folder("corpus/mutex", 433);
+    run_folder("corpus/mutex", 439);
 }
 
 #[test]

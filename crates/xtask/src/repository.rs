@@ -28,9 +28,24 @@ pub enum ChoreError {
         /// All messages.
         messages: String,
     },
-    /// A document is not what the chore would write.
+    /// What should be true is not: a document is not what the chore would write, an experiment came out otherwise.
     #[error("{0}")]
-    Outdated(String),
+    Failed(String),
+    /// An engine has no answer, or found a mistake of its own.
+    #[error("no answer for corpus/{program}.weak: {message}")]
+    Engine {
+        /// In the corpus.
+        program: String,
+        /// What the engine says.
+        message: String,
+    },
+}
+
+impl ChoreError {
+    /// Of an engine, about a program of the corpus.
+    pub fn engine(program: &str, error: &dyn std::error::Error) -> Self {
+        Self::Engine { program: program.to_owned(), message: error.to_string() }
+    }
 }
 
 /// Where the repository is.

@@ -1,35 +1,51 @@
-//! The document: sections with tables, written as Markdown, and compared without the times.
+//! The document: sections with tables and facts, written as Markdown, and compared without the times.
 //!
 //! Everything in the document is the same in every run except the times. They stand in columns whose heading begins
 //! with [`TIME`], so that two documents can be compared without them.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// How the heading of a column of measured times begins.
-pub const TIME: &str = "time";
+const TIME: &str = "time";
+
+/// What a table shows where there is nothing to show.
+pub const NOTHING: &str = "–";
 
 /// One experiment of one paper.
 pub struct Section {
     /// The heading.
-    pub title: String,
+    pub title: &'static str,
     /// What is shown.
-    pub introduction: String,
+    pub introduction: &'static str,
     /// The figures.
     pub tables: Vec<Table>,
-    /// What must agree, what differs, and why.
-    pub reading: String,
+    /// What must come out.
+    pub facts: Vec<Fact>,
+    /// What agrees, what differs, and why.
+    pub reading: &'static str,
+}
+
+/// Something the paper found that must be found again.
+pub struct Fact {
+    /// A sentence without its full stop.
+    pub claim: &'static str,
+    /// Was it found?
+    pub holds: bool,
 }
 
 /// A table with a heading for each column.
 pub struct Table {
-    headings: Vec<String>,
+    caption: &'static str,
+    headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// An empty table.
-    pub fn new(headings: &[&str]) -> Self {
-        Self { headings: headings.iter().map(ToString::to_string).collect(), rows: Vec::new() }
+    /// An empty table. A column whose heading begins with "time" is not compared.
+    pub fn new(caption: &'static str, headings: &[&'static str]) -> Self {
+        Self { caption, headings: headings.to_vec(), rows: Vec::new() }
     }
 
     /// Adds a row; it must have a cell for each heading.
@@ -39,11 +55,15 @@ impl Table {
     }
 
     fn write(&self, text: &mut String) {
-        let mut line =
-            |cells: &[String]| writeln!(text, "| {} |", cells.join(" | ")).expect("invariant: a String grows");
-        line(&self.headings);
-        line(&vec!["---".to_owned(); self.headings.len()]);
-        self.rows.iter().for_each(|row| line(row));
+        let mut line = |cells: &[&str]| writeln!(text, "{}", cells.join(" | ")).expect("invariant: a String grows");
+        line(&[self.caption]);
+        line(&[""]);
+        let framed = |cells: &[&str]| format!("| {} |", cells.join(" | "));
+        line(&[&framed(&self.headings)]);
+        line(&[&framed(&vec!["---"; self.headings.len()])]);
+        for row in &self.rows {
+            line(&[&framed(&row.iter().map(String::as_str).collect::<Vec<_>>())]);
+        }
     }
 }
 
@@ -55,8 +75,12 @@ impl Section {
             text.push('\n');
             table.write(&mut text);
         }
+        text += "\nWhat must come out:\n\n";
+        for fact in &self.facts {
+            let _ = writeln!(text, "- {}: **{}**", fact.claim, if fact.holds { "yes" } else { "no" });
+        }
         text.push('\n');
-        text + &self.reading + "\n"
+        text + self.reading + "\n"
     }
 }
 
@@ -65,24 +89,24 @@ pub fn without_times(text: &str) -> String {
     let mut timed: Vec<bool> = Vec::new();
     let mut stripped = String::new();
     for line in text.lines() {
-        let cells = line.strip_prefix('|').and_then(|rest| rest.strip_suffix('|'));
-        let Some(cells) = cells else {
+        if let Some(cells) = cells(line) {
+            if timed.is_empty() {
+                timed = cells.iter().map(|heading| heading.starts_with(TIME)).collect();
+            }
+            let kept = cells.iter().zip(&timed).filter(|&(_, &is_time)| !is_time).map(|(&cell, _)| cell);
+            let _ = writeln!(stripped, "| {} |", kept.collect::<Vec<_>>().join(" | "));
+        } else {
             timed.clear();
-            stripped += line;
-            stripped.push('\n');
-            continue;
-        };
-        let cells: Vec<&str> = cells.split('|').map(str::trim).collect();
-        if timed.is_empty() {
-            timed = cells.iter().map(|heading| heading.starts_with(TIME)).collect();
+            let _ = writeln!(stripped, "{line}");
         }
-        for (cell, &is_time) in cells.iter().zip(&timed) {
-            stripped += if is_time { "" } else { cell };
-            stripped.push('|');
-        }
-        stripped.push('\n');
     }
     stripped
+}
+
+/// The cells of a line of a table.
+fn cells(line: &str) -> Option<Vec<&str>> {
+    let inner = line.strip_prefix('|')?.strip_suffix('|')?;
+    Some(inner.split('|').map(str::trim).collect())
 }
 
 /// The number of the first line in which two texts differ, and the two lines.
@@ -98,6 +122,12 @@ pub fn first_difference<'a>(old: &'a str, new: &'a str) -> Option<(usize, &'a st
     None
 }
 
+/// The lines of tables that a whole document lacks.
+pub fn missing_rows<'a>(whole: &str, part: &'a str) -> Vec<&'a str> {
+    let known: HashSet<&str> = whole.lines().collect();
+    part.lines().filter(|line| line.starts_with('|') && !known.contains(line)).collect()
+}
+
 /// 12345 as `12,345`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -111,14 +141,23 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// A time in seconds.
+pub fn seconds(time: Duration) -> String {
+    match time.as_secs_f64() {
+        short if short < 0.001 => "< 0.001".to_owned(),
+        short if short < 1.0 => format!("{short:.3}"),
+        long => format!("{long:.1}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn table(time: &str, states: &str) -> String {
-        let mut table = Table::new(&["program", "time, s", "states"]);
+        let mut table = Table::new("States.", &["program", "time, s", "states"]);
         table.row(vec!["dekker".to_owned(), time.to_owned(), states.to_owned()]);
-        let mut text = "Words.\n".to_owned();
+        let mut text = String::new();
         table.write(&mut text);
         text
     }
@@ -131,13 +170,20 @@ mod tests {
     #[test]
     fn other_differences_are_found() {
         let (old, new) = (without_times(&table("0.1", "7")), without_times(&table("0.1", "8")));
-        assert_eq!(first_difference(&old, &new), Some((4, "dekker||7|", "dekker||8|")));
+        assert_eq!(first_difference(&old, &new), Some((5, "| dekker | 7 |", "| dekker | 8 |")));
+        assert_eq!(missing_rows(&old, &new), ["| dekker | 8 |"]);
     }
 
     #[test]
     fn a_missing_line_is_a_difference() {
         assert_eq!(first_difference("a\nb", "a"), Some((2, "b", "(end)")));
         assert_eq!(first_difference("a\nb", "a\nb\n"), None);
+    }
+
+    #[test]
+    fn a_table_after_another_has_time_columns_of_its_own() {
+        let text = format!("{}\n| states | time |\n|---|---|\n| 1 | 2 |\n", table("0.1", "7"));
+        assert!(without_times(&text).ends_with("| states |\n| --- |\n| 1 |\n"));
     }
 
     #[test]

@@ -1,0 +1,201 @@
+//! Table 2 of Linden and Wolper: unbounded buffers as automata, and programs beyond the paper.
+
+use std::time::{Duration, Instant};
+
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::task::{Budget, Verdict};
+use weakspot_verify::symbolic::{self, SymbolicOptions, SymbolicReport};
+
+use super::Effort;
+use super::document::{Fact, Section, Table, grouped, seconds};
+use crate::repository::{self, ChoreError};
+
+/// States after which a search is given up; no program here comes near.
+const MAX_STATES: u64 = 1_000_000;
+
+/// A line of the table, as printed.
+struct Printed {
+    stored: u64,
+    visited: u64,
+    seconds: &'static str,
+    depth: u64,
+    errors: u64,
+}
+
+struct Experiment {
+    name: &'static str,
+    /// In the corpus.
+    program: &'static str,
+    printed: Printed,
+}
+
+const EXPERIMENTS: [Experiment; 8] = [
+    line("Dekker, single entry", "linden-wolper-dekker-single", [183, 301, 22, 2], "2.446"),
+    line("Dekker, single entry + sync", "linden-wolper-dekker-single-sync", [111, 161, 22, 0], "1.194"),
+    line("Dekker, repeated entry", "linden-wolper-dekker-repeated", [3_236, 6_231, 785, 36], "22.881"),
+    line("Dekker, repeated entry + sync", "linden-wolper-dekker-repeated-sync", [343, 631, 79, 0], "3.016"),
+    line("Peterson, single entry", "linden-wolper-peterson-single", [120, 173, 15, 2], "1.969"),
+    line("Peterson, single entry + sync", "linden-wolper-peterson-single-sync", [54, 66, 13, 0], "0.399"),
+    line("Peterson, repeated entry", "linden-wolper-peterson-repeated", [355, 432, 50, 10], "3.097"),
+    line("Peterson, repeated entry + sync", "linden-wolper-peterson-repeated-sync", [65, 92, 22, 0], "0.392"),
+];
+
+const fn line(name: &'static str, program: &'static str, figures: [u64; 4], seconds: &'static str) -> Experiment {
+    let [stored, visited, depth, errors] = figures;
+    Experiment { name, program, printed: Printed { stored, visited, seconds, depth, errors } }
+}
+
+/// A program beyond the paper.
+#[derive(Clone, Copy)]
+struct Beyond {
+    name: &'static str,
+    version: &'static str,
+    /// In the corpus.
+    program: &'static str,
+    /// Must it have errors?
+    is_wrong: bool,
+    /// Does it take more than a second or two?
+    is_long: bool,
+}
+
+/// All entered or passed again and again.
+const BEYOND: [Beyond; 13] = [
+    long(wrong("bakery, tickets bounded", "mutex/bakery-loop")),
+    right("bakery, tickets bounded", "with fences", "mutex/bakery-loop-fenced"),
+    wrong("fast mutex", "mutex/fast-mutex-loop"),
+    right("fast mutex", "with fences", "mutex/fast-mutex-loop-fenced"),
+    wrong("Burns", "mutex/burns-loop"),
+    right("Burns", "with fences", "mutex/burns-loop-fenced"),
+    wrong("Szymanski", "mutex/szymanski-loop"),
+    right("Szymanski", "with fences", "mutex/szymanski-loop-fenced"),
+    long(wrong("filter lock, three threads", "mutex/filter-three-loop")),
+    right("filter lock, three threads", "with fences", "mutex/filter-three-loop-fenced"),
+    right("CLH", "needs no fence", "mutex/clh-loop"),
+    right("sense-reversing barrier, counter", "needs no fence", "sync/sense-barrier-loop"),
+    right("sense-reversing barrier, flags", "needs no fence", "sync/sense-barrier-dissemination"),
+];
+
+const fn wrong(name: &'static str, program: &'static str) -> Beyond {
+    Beyond { name, version: "without fences", program, is_wrong: true, is_long: false }
+}
+
+const fn right(name: &'static str, version: &'static str, program: &'static str) -> Beyond {
+    Beyond { name, version, program, is_wrong: false, is_long: false }
+}
+
+const fn long(beyond: Beyond) -> Beyond {
+    Beyond { is_long: true, ..beyond }
+}
+
+/// The table beside ours.
+pub fn table_2(effort: Effort) -> Result<Section, ChoreError> {
+    let (paper, facts) = of_the_paper()?;
+    let (beyond, more) = beyond_the_paper(effort)?;
+    Ok(Section {
+        title: "Linden and Wolper (SPIN 2010), Table 2",
+        introduction: INTRODUCTION,
+        tables: vec![paper, beyond],
+        facts: facts.into_iter().chain(more).collect(),
+        reading: READING,
+    })
+}
+
+const INTRODUCTION: &str = "\
+The symbolic engine under TSO, buffers unbounded; it goes on after the first error and counts distinct error states.";
+
+const READING: &str = "\
+What must agree: the facts above. What differs: the number of states, because the paper's control graphs have a point
+for each Promela statement, while a step of ours is one event, a store that is due is performed with the step before it,
+and states that a stored one includes are dropped. The depth, because an acceleration counts as one step and small states
+come first. The number of errors: the paper does not say what tells two of them apart; ours differ in their control
+points or their memory, whatever is in the buffers.";
+
+fn of_the_paper() -> Result<(Table, [Fact; 2]), ChoreError> {
+    let mut table = Table::new(
+        "The programs of the paper.",
+        &[
+            "program",
+            "stored, paper",
+            "visited, paper",
+            "s, paper",
+            "depth, paper",
+            "errors, paper",
+            "stored",
+            "visited",
+            "time, s",
+            "depth",
+            "errors",
+        ],
+    );
+    let (mut agree, mut explored) = (true, true);
+    for experiment in &EXPERIMENTS {
+        let printed = &experiment.printed;
+        let (report, elapsed) = verify(&format!("papers/{}", experiment.program))?;
+        agree &= (report.errors > 0) == (printed.errors > 0);
+        explored &= !matches!(report.verdict, Verdict::Inconclusive(_)) && report.states_stored < MAX_STATES;
+        let ours = figures(&report, elapsed);
+        let theirs = [
+            experiment.name.to_owned(),
+            grouped(printed.stored),
+            grouped(printed.visited),
+            printed.seconds.to_owned(),
+            grouped(printed.depth),
+            grouped(printed.errors),
+        ];
+        table.row(theirs.into_iter().chain(ours).collect());
+    }
+    let facts = [
+        Fact { claim: "errors in every version without syncs and none in those with them", holds: agree },
+        Fact { claim: "repeated entry is explored to the end", holds: explored },
+    ];
+    Ok((table, facts))
+}
+
+fn beyond_the_paper(effort: Effort) -> Result<(Table, [Fact; 1]), ChoreError> {
+    let mut table = Table::new(
+        "Beyond the paper, entered or passed again and again.",
+        &["program", "version", "verdict", "stored", "visited", "time, s", "depth", "errors"],
+    );
+    let mut expected = true;
+    for beyond in BEYOND.iter().filter(|beyond| effort == Effort::Full || !beyond.is_long) {
+        let (report, elapsed) = verify(beyond.program)?;
+        expected &= match report.verdict {
+            Verdict::Verified => !beyond.is_wrong,
+            Verdict::Violated(_) => beyond.is_wrong && report.states_stored < MAX_STATES,
+            Verdict::Inconclusive(_) => false,
+        };
+        table.row(row(beyond.name, beyond.version, &report, elapsed));
+    }
+    let claim = "beyond the paper: errors without the fences a program needs, none with them, all explored to the end";
+    Ok((table, [Fact { claim, holds: expected }]))
+}
+
+fn row(name: &str, version: &str, report: &SymbolicReport, elapsed: Duration) -> Vec<String> {
+    let verdict = match report.verdict {
+        Verdict::Verified => "verified",
+        Verdict::Violated(_) => "violated",
+        Verdict::Inconclusive(_) => "inconclusive",
+    };
+    [name, version, verdict].map(str::to_owned).into_iter().chain(figures(report, elapsed)).collect()
+}
+
+/// Stored, visited, time, depth, errors.
+fn figures(report: &SymbolicReport, elapsed: Duration) -> [String; 5] {
+    [
+        grouped(report.states_stored),
+        grouped(report.states_visited),
+        seconds(elapsed),
+        grouped(report.max_depth),
+        grouped(report.errors),
+    ]
+}
+
+fn verify(name: &str) -> Result<(SymbolicReport, Duration), ChoreError> {
+    let program = repository::program(name)?;
+    let options =
+        SymbolicOptions { all_errors: true, max_states: Some(MAX_STATES), ..SymbolicOptions::new(MemoryModel::Tso) };
+    let start = Instant::now();
+    let report = symbolic::verify(&program, &options, &Budget::unlimited(), &())
+        .map_err(|error| ChoreError::engine(name, &error))?;
+    Ok((report, start.elapsed()))
+}
