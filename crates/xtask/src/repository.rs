@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 use weakspot_front::weak;
@@ -63,11 +64,18 @@ pub fn write(path: &str, text: &str) -> Result<(), ChoreError> {
     fs::write(root().join(path), text).map_err(|error| ChoreError::File { path: path.to_owned(), error })
 }
 
-/// A program of the corpus: `program("mutex/dekker-loop")`.
-pub fn program(name: &str) -> Result<Program, ChoreError> {
+/// The text of a program of the corpus: `source("mutex/dekker-loop")`.
+pub fn source(name: &str) -> Result<Arc<SourceFile>, ChoreError> {
     let path = format!("corpus/{name}.weak");
-    let compiled = weak::compile(&SourceFile::new(&path, &read(&path)?)).map_err(|errors| ChoreError::Source {
-        path,
+    let text = read(&path)?;
+    Ok(SourceFile::new(path, text))
+}
+
+/// A program of the corpus.
+pub fn program(name: &str) -> Result<Program, ChoreError> {
+    let source = source(name)?;
+    let compiled = weak::compile(&source).map_err(|errors| ChoreError::Source {
+        path: source.name.clone(),
         messages: errors.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "),
     })?;
     Ok(compiled.program)

@@ -5,6 +5,7 @@
 //! | [`sober`] | Burckhardt, Musuvathi (CAV 2008), Fig. 4(a) |
 //! | [`burnim`] | Burnim, Sen, Stergiou (TACAS 2011), Tables 1 and 2 |
 //! | [`linden`] | Linden, Wolper (SPIN 2010), Table 2 |
+//! | [`kuperstein`] | Kuperstein, Vechev, Yahav (PLDI 2011), Tables 1 and 2 |
 //! | [`document`] | tables, facts, Markdown, comparison without times |
 //!
 //! The figures of the papers are written down in these modules as they were printed; everything else is measured in
@@ -12,6 +13,7 @@
 
 mod burnim;
 mod document;
+mod kuperstein;
 mod linden;
 mod sober;
 
@@ -69,7 +71,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), ChoreError> {
 }
 
 fn sections(effort: Effort) -> Result<Vec<Section>, ChoreError> {
-    Ok(vec![sober::figure_4a(effort)?, burnim::tables()?, linden::table_2(effort)?])
+    Ok(vec![sober::figure_4a(effort)?, burnim::tables()?, linden::table_2(effort)?, kuperstein::tables()?])
 }
 
 fn markdown(sections: &[Section]) -> String {
