@@ -24,17 +24,11 @@ pub fn model(body: impl Fn() + Send + Sync + 'static) {
     Builder::new().model(body);
 }
 
-/// Explores a model on a thread of its own: a panic that was stopped half-way leaves that thread unable to panic again.
+/// Explores a model.
 pub(crate) fn check(builder: &Builder, body: Body) -> Report {
     assert!(!rt::in_model(), "a model inside a model: a thread of a model cannot explore another one");
     panics::install_hook();
-    let builder = builder.clone();
-    let mut worker = std::thread::Builder::new();
-    if let Some(name) = std::thread::current().name() {
-        worker = worker.name(name.to_owned());
-    }
-    let worker = worker.spawn(move || explore(&builder, body)).expect("no thread to explore on");
-    worker.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+    explore(builder, body)
 }
 
 fn explore(builder: &Builder, body: Body) -> Report {

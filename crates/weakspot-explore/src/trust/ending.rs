@@ -59,10 +59,11 @@ impl<S: System> Explorer<'_, S> {
 fn severity(ending: Ending) -> u8 {
     match ending {
         Ending::Complete | Ending::Wrong | Ending::TooLong => 0,
-        Ending::Deadlock | Ending::Livelock => 1,
-        Ending::Spinning => 2,
-        Ending::Bounded => 3,
-        Ending::Failed => 4,
-        Ending::Blocked => 5,
+        Ending::Deadlock => 1,
+        Ending::Livelock => 2,
+        Ending::Spinning => 3,
+        Ending::Bounded => 4,
+        Ending::Failed => 5,
+        Ending::Blocked => 6,
     }
 }

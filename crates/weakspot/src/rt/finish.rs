@@ -5,9 +5,9 @@
 //! any order, with events that happen at once: that is one of the SC executions, and all destructors run as they should.
 //! What does not end so (a real deadlock, a thread that failed) is left behind.
 
-use super::enter;
 use super::lane::{Effect, Operation};
 use super::runtime::{Mode, Runtime};
+use super::{enter, stacks};
 
 /// Turns that threads get to come to their end.
 const TURNS: usize = 10_000;
@@ -89,8 +89,7 @@ impl Runtime {
                     // borrows from the stack, because threads of a model own what they use.
                     unsafe { routine.force_reset() };
                 }
-                let stack = routine.into_stack();
-                state.stacks.give_back(stack);
+                stacks::give_back(routine.into_stack());
             }
         }
     }

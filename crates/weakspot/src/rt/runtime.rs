@@ -17,7 +17,6 @@ use super::counts::Counts;
 use super::lane::{Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::objects::Object;
-use super::stacks::Stacks;
 use crate::failure::Failure;
 
 /// Runs are numbered over all models of the process, so that a stamp names one run.
@@ -45,7 +44,6 @@ pub(crate) struct State {
     /// The object of each cell.
     pub(crate) bound: Vec<u32>,
     pub(crate) causality: Causality,
-    pub(crate) stacks: Stacks,
 }
 
 /// A runtime: one for each worker of a model.
@@ -55,6 +53,8 @@ pub(crate) struct Runtime {
     pub(crate) first_run: u64,
     pub(crate) mode: Cell<Mode>,
     pub(crate) thread: Cell<u32>,
+    /// Destructors of a panic have performed events: the run cannot go on, even if the panic is caught.
+    pub(crate) unwound: Cell<bool>,
     pub(crate) model: MemoryModel,
     max_threads: usize,
     pub(crate) body: Body,
@@ -73,13 +73,13 @@ impl Runtime {
             objects: Vec::new(),
             bound: Vec::new(),
             causality: Causality::new(),
-            stacks: Stacks::default(),
         };
         Self {
             run: Cell::new(0),
             first_run: RUNS.load(Ordering::Relaxed),
             mode: Cell::new(Mode::Explored),
             thread: Cell::new(0),
+            unwound: Cell::new(false),
             model,
             max_threads,
             body,
@@ -95,8 +95,14 @@ impl Runtime {
         self.run.set(RUNS.fetch_add(1, Ordering::Relaxed));
     }
 
+    /// Do events happen at once? In a run that was given up, and while a thread unwinds: the execution has failed then,
+    /// and a switch in the middle of a panic would make other threads look as if they panicked.
     #[inline]
     pub(crate) fn is_free(&self) -> bool {
+        if std::thread::panicking() {
+            self.unwound.set(true);
+            return true;
+        }
         self.mode.get() == Mode::Free
     }
 
@@ -113,7 +119,8 @@ impl Runtime {
 
     /// Posts an event and waits until it happens: the result. A run that is given up meanwhile gives 0.
     pub(crate) fn post(&self, operation: Operation, what: &'static str, place: Place) -> i64 {
-        if std::thread::panicking() && !self.is_free() {
+        if self.unwound.get() && self.mode.get() == Mode::Explored {
+            self.note_failure(super::panics::take_failure(self.thread.get(), None));
             self.stop();
         }
         let last_owner_of = self.state().lanes[self.thread.get() as usize].last_owner_of;

@@ -8,7 +8,7 @@ use weakspot_model::ids::{Site, ThreadId};
 
 use super::lane::{Effect, Lane, Operation, Suspender};
 use super::runtime::{Mode, Runtime, State};
-use super::{enter, panics};
+use super::{enter, panics, stacks};
 use crate::failure::{Failure, FailureKind};
 
 /// Live code as a system.
@@ -28,20 +28,18 @@ impl Runtime {
         let mut routine = self.state().lanes[thread].routine.take().expect("invariant: a thread that goes on exists");
         self.thread.set(thread as u32);
         let ended = enter(self, || matches!(routine.resume(result), CoroutineResult::Return(())));
-        let mut state = self.state();
         if ended {
-            state.stacks.give_back(routine.into_stack());
+            stacks::give_back(routine.into_stack());
         } else {
-            state.lanes[thread].routine = Some(routine);
+            self.state().lanes[thread].routine = Some(routine);
         }
     }
 
     /// Makes the coroutine of a thread. It begins when it is resumed for the first time.
     pub(crate) fn add_routine(&self, thread: u32, body: impl FnOnce() + 'static) {
-        let mut state = self.state();
-        let stack = state.stacks.take();
-        let routine = Coroutine::with_stack(stack, move |suspender: &Suspender, _| run_thread(suspender, body));
-        state.lanes[thread as usize].routine = Some(routine);
+        let routine =
+            Coroutine::with_stack(stacks::take(), move |suspender: &Suspender, _| run_thread(suspender, body));
+        self.state().lanes[thread as usize].routine = Some(routine);
     }
 
     /// The beginning of a run: the first thread stands before its first event.
@@ -56,6 +54,7 @@ impl Runtime {
         }
         self.counts.borrow_mut().reset();
         self.mode.set(Mode::Explored);
+        self.unwound.set(false);
         let body = self.body.clone();
         self.add_routine(0, move || body());
         self.switch_to(0, 0);
@@ -93,10 +92,11 @@ fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
     let failed = match outcome {
         Ok(()) => false,
         Err(payload) => {
-            if !runtime.is_free() {
+            let explored = runtime.mode.get() == Mode::Explored;
+            if explored {
                 runtime.note_failure(panics::take_failure(thread, Some(&*payload)));
             }
-            !runtime.is_free()
+            explored
         }
     };
     if !failed && thread != 0 {

@@ -1,0 +1,203 @@
+//! Executions and time of weakspot, loom and shuttle on the same programs, in one run.
+//!
+//! shuttle explores interleavings of sequentially consistent executions without reduction (its depth-first scheduler),
+//! loom explores its own approximation of C11, weakspot explores every SC trace once and watches for TSO.
+#![allow(clippy::print_stdout, missing_docs)]
+
+use std::time::{Duration, Instant};
+
+/// One program, written once for each of the three.
+macro_rules! programs {
+    ($module:ident, $root:ident) => {
+        mod $module {
+            use $root::sync::Arc;
+            use $root::sync::atomic::{AtomicUsize, Ordering};
+            use $root::thread;
+
+            fn pair() -> (Arc<AtomicUsize>, Arc<AtomicUsize>) {
+                (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)))
+            }
+
+            pub fn store_buffering() {
+                let (x, y) = pair();
+                let (x2, y2) = (x.clone(), y.clone());
+                let one = thread::spawn(move || {
+                    x2.store(1, Ordering::Relaxed);
+                    y2.load(Ordering::Relaxed)
+                });
+                y.store(1, Ordering::Relaxed);
+                x.load(Ordering::Relaxed);
+                let _ = one.join();
+            }
+
+            pub fn increments() {
+                let x = Arc::new(AtomicUsize::new(0));
+                let x2 = x.clone();
+                let one = thread::spawn(move || (0..8).for_each(|_| drop(x2.fetch_add(1, Ordering::AcqRel))));
+                (0..8).for_each(|_| drop(x.fetch_add(1, Ordering::AcqRel)));
+                let _ = one.join();
+            }
+
+            pub fn dekker() {
+                let (x, y) = pair();
+                let (x2, y2) = (x.clone(), y.clone());
+                let one = thread::spawn(move || {
+                    for round in 1..=2 {
+                        x2.store(round, Ordering::Release);
+                        y2.load(Ordering::Acquire);
+                        x2.store(0, Ordering::Release);
+                    }
+                });
+                for round in 1..=2 {
+                    y.store(round, Ordering::Release);
+                    x.load(Ordering::Acquire);
+                    y.store(0, Ordering::Release);
+                }
+                let _ = one.join();
+            }
+
+            pub fn iriw() {
+                let (x, y) = pair();
+                let (x2, y2) = (x.clone(), y.clone());
+                let writers = [
+                    thread::spawn(move || x2.store(1, Ordering::Release)),
+                    thread::spawn(move || y2.store(1, Ordering::Release)),
+                ];
+                let (x2, y2) = (x.clone(), y.clone());
+                let reader = thread::spawn(move || (x2.load(Ordering::Acquire), y2.load(Ordering::Acquire)));
+                let _ = (y.load(Ordering::Acquire), x.load(Ordering::Acquire));
+                let _ = reader.join();
+                writers.map(|writer| drop(writer.join()));
+            }
+
+            pub fn readers() {
+                let x = Arc::new(AtomicUsize::new(0));
+                let threads = [(); 3].map(|()| {
+                    let x = x.clone();
+                    thread::spawn(move || x.load(Ordering::Acquire))
+                });
+                x.store(1, Ordering::Release);
+                threads.map(|thread| drop(thread.join()));
+            }
+        }
+    };
+}
+
+programs!(ours, weakspot);
+programs!(theirs, loom);
+programs!(shuttled, shuttle);
+
+/// A tool that is not done after this is stopped.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Subject {
+    name: &'static str,
+    executions: u64,
+    ours: fn(),
+    loom: fn(),
+    shuttle: fn(),
+}
+
+/// Executions and seconds.
+#[derive(Clone, Copy)]
+struct Measured {
+    executions: u64,
+    seconds: f64,
+    finished: bool,
+}
+
+fn weakspot(subject: &Subject) -> Measured {
+    let mut best = Measured { executions: 0, seconds: f64::INFINITY, finished: true };
+    for _ in 0..5 {
+        let body = subject.ours;
+        let start = Instant::now();
+        let report = weakspot::Builder::default().check(body);
+        let seconds = start.elapsed().as_secs_f64();
+        assert_eq!(report.executions, subject.executions, "{}", subject.name);
+        if seconds < best.seconds {
+            best = Measured { executions: report.executions, seconds, finished: report.exhaustive };
+        }
+    }
+    best
+}
+
+fn loom(subject: &Subject) -> Measured {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    COUNT.store(0, Ordering::Relaxed);
+    let body = subject.loom;
+    let start = Instant::now();
+    let mut builder = loom::model::Builder::new();
+    builder.max_duration = Some(PATIENCE);
+    builder.check(move || {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        body();
+    });
+    let elapsed = start.elapsed();
+    Measured { executions: COUNT.load(Ordering::Relaxed), seconds: elapsed.as_secs_f64(), finished: elapsed < PATIENCE }
+}
+
+fn shuttle(subject: &Subject) -> Measured {
+    let body = subject.shuttle;
+    let mut config = shuttle::Config::new();
+    config.max_time = Some(PATIENCE);
+    let start = Instant::now();
+    let executions = shuttle::Runner::new(shuttle::scheduler::DfsScheduler::new(None, false), config).run(body);
+    let elapsed = start.elapsed();
+    Measured { executions: executions as u64, seconds: elapsed.as_secs_f64(), finished: elapsed < PATIENCE }
+}
+
+fn show(tool: &str, measured: Measured, ours: Measured) {
+    let Measured { executions, seconds, finished } = measured;
+    let rate = executions as f64 / seconds;
+    let more = if finished { "" } else { " (stopped)" };
+    println!(
+        "    {tool:<9} {executions:>10} executions {:>12.3} ms {rate:>12.0}/s {:>9.1} times our time{more}",
+        seconds * 1e3,
+        seconds / ours.seconds
+    );
+}
+
+fn main() {
+    let subjects = [
+        Subject {
+            name: "store buffering",
+            executions: 3,
+            ours: ours::store_buffering,
+            loom: theirs::store_buffering,
+            shuttle: shuttled::store_buffering,
+        },
+        Subject {
+            name: "8 + 8 increments",
+            executions: 12_870,
+            ours: ours::increments,
+            loom: theirs::increments,
+            shuttle: shuttled::increments,
+        },
+        Subject {
+            name: "Dekker, 2 rounds",
+            executions: 107,
+            ours: ours::dekker,
+            loom: theirs::dekker,
+            shuttle: shuttled::dekker,
+        },
+        Subject { name: "IRIW", executions: 15, ours: ours::iriw, loom: theirs::iriw, shuttle: shuttled::iriw },
+        Subject {
+            name: "1 writer, 3 readers",
+            executions: 8,
+            ours: ours::readers,
+            loom: theirs::readers,
+            shuttle: shuttled::readers,
+        },
+    ];
+    let only_ours = std::env::args().any(|argument| argument == "ours");
+    for subject in &subjects {
+        println!("{}", subject.name);
+        let mine = weakspot(subject);
+        show("weakspot", mine, mine);
+        if !only_ours {
+            show("loom", loom(subject), mine);
+            show("shuttle", shuttle(subject), mine);
+        }
+    }
+}
