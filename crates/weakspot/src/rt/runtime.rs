@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
@@ -44,6 +44,8 @@ pub(crate) struct State {
     /// The object of each cell.
     pub(crate) bound: Vec<u32>,
     pub(crate) causality: Causality,
+    /// What happened in this run, in order.
+    pub(crate) log: Vec<Happened>,
 }
 
 /// A runtime: one for each worker of a model.
@@ -52,6 +54,10 @@ pub(crate) struct Runtime {
     /// The number of the model's first run.
     pub(crate) first_run: u64,
     pub(crate) mode: Cell<Mode>,
+    /// Stores wait in simulated store buffers.
+    pub(crate) buffered: Cell<bool>,
+    /// Places whose operations count as `SeqCst`, by address.
+    pub(crate) strengthened: RefCell<FxHashSet<usize>>,
     pub(crate) thread: Cell<u32>,
     /// Destructors of a panic have performed events: the run cannot go on, even if the panic is caught.
     pub(crate) unwound: Cell<bool>,
@@ -73,11 +79,14 @@ impl Runtime {
             objects: Vec::new(),
             bound: Vec::new(),
             causality: Causality::new(),
+            log: Vec::new(),
         };
         Self {
             run: Cell::new(0),
             first_run: RUNS.load(Ordering::Relaxed),
             mode: Cell::new(Mode::Explored),
+            buffered: Cell::new(false),
+            strengthened: RefCell::default(),
             thread: Cell::new(0),
             unwound: Cell::new(false),
             model,
@@ -88,6 +97,13 @@ impl Runtime {
             counts: RefCell::default(),
             failure: RefCell::new(None),
         }
+    }
+
+    /// Does the operation at this place count as `SeqCst`?
+    #[inline]
+    pub(crate) fn is_strengthened(&self, place: Place) -> bool {
+        let strengthened = self.strengthened.borrow();
+        !strengthened.is_empty() && strengthened.contains(&std::ptr::from_ref(place).addr())
     }
 
     /// The number of a new run.
@@ -243,8 +259,9 @@ impl Runtime {
     pub(crate) fn note_event(state: &mut State, thread: usize, result: i64) {
         let lane = &mut state.lanes[thread];
         let Lane { operation, what, place, .. } = *lane;
-        lane.events.push(Happened { operation, what, place, result });
+        let written = lane.written.take();
         lane.marker = 0;
+        state.log.push(Happened { thread: thread as u32, operation, what, place, result, written });
     }
 
     /// The number of a thread that the current one starts.

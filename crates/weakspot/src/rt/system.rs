@@ -6,7 +6,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
 use weakspot_model::ids::{Site, ThreadId};
 
-use super::lane::{Effect, Lane, Operation, Suspender};
+use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
 use super::runtime::{Mode, Runtime, State};
 use super::{enter, panics, stacks};
 use crate::failure::{Failure, FailureKind};
@@ -50,6 +50,7 @@ impl Runtime {
             state.objects.clear();
             state.bound.clear();
             state.causality.reset();
+            state.log.clear();
             state.lanes.iter_mut().for_each(Lane::reset);
         }
         self.counts.borrow_mut().reset();
@@ -156,17 +157,20 @@ impl System for Live<'_> {
             Operation::Choose(count) => Pending::Choose { lo: 0, hi: i64::from(count) - 1 },
             Operation::Spawn { birth: object, .. } | Operation::End(object) => Pending::Signal(cell(object)),
             Operation::Begin(object) | Operation::Join { end: object, .. } => Pending::Await(cell(object)),
-            Operation::Ended => Pending::Ended,
+            Operation::Ended | Operation::Commit => Pending::Ended,
             Operation::Failed => Pending::Failed,
         }
     }
 
     fn update(&self, thread: ThreadId, current: i64) -> Update {
-        let Operation::Rmw { probe, .. } = self.runtime.state.borrow().lanes[thread.index()].operation else {
+        let state = self.runtime.state.borrow();
+        let Operation::Rmw { probe, .. } = state.lanes[thread.index()].operation else {
             return Update::Fails;
         };
         // SAFETY: the thread is suspended in the call that owns the probe.
         let (_, effect) = unsafe { (*probe)(Some(current as u64)) };
+        let written = if let Effect::Writes(value) = effect { Some(value as i64) } else { None };
+        state.lanes[thread.index()].written.set(written);
         match effect {
             Effect::Writes(value) => Update::Acts { result: current, written: Some(value as i64) },
             Effect::Reads => Update::Acts { result: current, written: None },
@@ -183,6 +187,17 @@ impl System for Live<'_> {
         let message = "a mutex was released that is not held".to_owned();
         self.runtime.note_failure(Failure::new(FailureKind::Other, message).of_thread(u32::from(thread.0)));
         self.runtime.state().lanes[thread.index()].operation = Operation::Failed;
+    }
+
+    fn committed(&mut self, thread: ThreadId, cell: CellId) {
+        let state = &mut *self.runtime.state();
+        let object = state.bound[cell as usize];
+        let lane = &mut state.lanes[thread.index()];
+        let Some(at) = lane.issued.iter().position(|issued| issued.object == object) else { return };
+        let Issued { row, place, .. } = lane.issued.remove(at);
+        state.objects[object as usize].released = row;
+        let (thread, operation, what) = (u32::from(thread.0), Operation::Commit, "commit");
+        state.log.push(Happened { thread, operation, what, place, result: 0, written: None });
     }
 
     fn save(&self, _thread: ThreadId) -> Option<Token> {

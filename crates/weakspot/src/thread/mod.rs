@@ -135,11 +135,14 @@ impl Runtime {
     /// Does a wait with a timeout time out? Both ways are explored, once for each thread and place; after that it waits.
     pub(crate) fn times_out(&self, place: Place) -> bool {
         let thread = self.thread.get() as usize;
-        let known = self.state().lanes[thread]
-            .events
-            .iter()
-            .any(|event| matches!(event.operation, Operation::Choose(_)) && std::ptr::eq(event.place, place));
-        !known && self.choose(2, place) == 1
+        {
+            let timed = &mut self.state().lanes[thread].timed;
+            if timed.iter().any(|&known| std::ptr::eq(known, place)) {
+                return false;
+            }
+            timed.push(place);
+        }
+        self.choose(2, place) == 1
     }
 
     /// The last event of a thread.
