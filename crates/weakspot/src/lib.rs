@@ -1,9 +1,13 @@
 //! Run concurrent Rust tests under every schedule, and find the fence that TSO and PSO processors need.
+pub mod alloc;
 mod builder;
 pub mod cell;
 mod failure;
+pub mod future;
 pub mod hint;
 mod impact;
+pub mod lazy_static;
+mod macros;
 mod model;
 mod replay;
 mod report;
@@ -11,11 +15,12 @@ mod report;
 pub mod rt;
 mod source;
 mod strengthen;
+mod statistics;
 pub mod sync;
 pub mod thread;
 mod timeline;
 
-pub use builder::{Builder, FailOn};
+pub use builder::{Builder, FailOn, MAX_THREADS};
 pub use failure::{Failure, FailureKind, RacingAccess, SourcePlace};
 pub use impact::{Harm, Impact};
 pub use model::model;
