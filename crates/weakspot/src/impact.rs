@@ -149,7 +149,7 @@ impl Search<'_, '_> {
             Rest::Complete => return Some(Ended::Well),
             Rest::Failed(thread) => {
                 let known = self.runtime.failure.take();
-                known.unwrap_or_else(|| crate::rt::panics::take_failure(thread as u32, None))
+                known.unwrap_or_else(|| crate::rt::panics::take_failure(self.runtime, thread as u32, None))
             }
             Rest::Deadlock => Failure::new(FailureKind::Deadlock, self.runtime.describe_waiting()),
             Rest::Livelock => Failure::new(FailureKind::Livelock, self.runtime.describe_waiting()),

@@ -14,8 +14,8 @@ mod report;
 #[doc(hidden)]
 pub mod rt;
 mod source;
-mod strengthen;
 mod statistics;
+mod strengthen;
 pub mod sync;
 pub mod thread;
 mod timeline;

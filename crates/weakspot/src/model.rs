@@ -243,13 +243,19 @@ impl<'b> Judge<'b> {
             return None;
         }
         let state = runtime.state();
-        for thread in 0..state.lanes.len() as u32 {
-            let own = state.log.iter().rev().filter(|happened| happened.thread == thread);
-            let mut reads = own.map(|happened| (std::ptr::from_ref(happened.place).addr(), happened.result, happened));
-            let Some((place, result, first)) = reads.next() else { continue };
-            let same = reads.take_while(|&(at, value, _)| (at, value) == (place, result)).count();
+        // What each thread has read last, where, and how often in a row.
+        let mut rows: Vec<Option<(usize, i64, usize)>> = vec![None; state.lanes.len()];
+        for happened in &state.log {
+            let place = std::ptr::from_ref(happened.place).addr();
+            let row = &mut rows[happened.thread as usize];
+            let same = match *row {
+                Some((at, value, count)) if (at, value) == (place, happened.result) => count + 1,
+                _ => 1,
+            };
+            *row = Some((place, happened.result, same));
             if same >= ENDLESS {
-                return Some(too_long(thread, first.place, format!("it has read {result} {same} times in a row")));
+                let why = format!("it has read {} {same} times in a row", happened.result);
+                return Some(too_long(happened.thread, happened.place, why));
             }
         }
         None
@@ -314,7 +320,7 @@ impl Visitor<Live<'_>> for Judge<'_> {
             return ControlFlow::Break(());
         }
         let failure = runtime.failure.take();
-        let failure = failure.unwrap_or_else(|| panics::take_failure(u32::from(thread.0), None));
+        let failure = failure.unwrap_or_else(|| panics::take_failure(runtime, u32::from(thread.0), None));
         self.note_failure(graph, runtime, failure)
     }
 

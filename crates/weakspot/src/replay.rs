@@ -70,7 +70,7 @@ fn run(runtime: &Runtime, model: MemoryModel, moves: &[Move]) -> Option<Failure>
     match machine.rest()? {
         Rest::Complete => None,
         Rest::Failed(thread) => {
-            Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(thread as u32, None)))
+            Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
         }
         Rest::Deadlock => Some(Failure::new(FailureKind::Deadlock, format!("deadlock{}", runtime.describe_waiting()))),
         Rest::Livelock => Some(Failure::new(FailureKind::Livelock, format!("livelock{}", runtime.describe_waiting()))),

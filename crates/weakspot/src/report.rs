@@ -143,6 +143,19 @@ impl Report {
         }
     }
 
+    /// The same as [`Self::is_failure`].
+    pub fn failed(&self) -> bool {
+        self.is_failure()
+    }
+
+    /// The schedule of the execution that fails, if one does: what `WEAKSPOT_REPLAY` takes.
+    pub fn replay(&self) -> Option<&str> {
+        match &self.impact {
+            Some(Impact::Harmful(harm)) => Some(&harm.schedule),
+            _ => self.schedule.as_deref(),
+        }
+    }
+
     /// Is there something to tell although the test does not fail?
     pub fn has_notes(&self) -> bool {
         !self.violations.is_empty()
@@ -177,7 +190,7 @@ impl Report {
         if let FailureKind::Panic { backtrace: Some(backtrace) } = &failure.kind
             && std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0")
         {
-            write!(f, "\n{backtrace}")?;
+            write!(f, "\n\n{}", frames_of_the_model(&backtrace.to_string()))?;
         }
         Ok(())
     }
@@ -223,6 +236,16 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// The frames of a backtrace between the panic and the runtime.
+fn frames_of_the_model(backtrace: &str) -> String {
+    let lines: Vec<&str> = backtrace.lines().collect();
+    let is_frame = |line: &str| !line.trim_start().starts_with("at ");
+    let first = lines.iter().rposition(|line| line.contains("core::panicking::") || line.contains("begin_panic"));
+    let from = first.map_or(0, |at| at + 1 + lines[at + 1..].iter().take_while(|line| !is_frame(line)).count());
+    let to = lines.iter().position(|line| line.contains("weakspot::rt::system")).unwrap_or(lines.len());
+    lines[from.min(to)..to].join("\n")
 }
 
 fn bound_text(bound: Bound) -> String {

@@ -7,6 +7,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 use weakspot_model::ir::FenceKind;
 
+use super::panics::Seen;
 use super::{Place, Word};
 
 /// The coroutine of a thread. It is resumed with the result of its event and yields when it has posted the next.
@@ -114,6 +115,10 @@ pub(crate) struct Lane {
     pub(crate) parking: Option<Arc<Word>>,
     /// It is in the destructor of this `Arc`'s value, and another thread could have been the last owner instead.
     pub(crate) last_owner_of: Option<usize>,
+    /// It has panicked, and maybe still unwinds.
+    pub(crate) unwinding: bool,
+    /// Its last panic.
+    pub(crate) seen: Option<Seen>,
     /// What the atomic it is about to do would write.
     pub(crate) written: Cell<Option<i64>>,
     /// Stores that are in its buffer (on simulated store buffers).
@@ -137,6 +142,8 @@ impl Lane {
             end: 0,
             parking: None,
             last_owner_of: None,
+            unwinding: false,
+            seen: None,
             written: Cell::new(None),
             issued: Vec::new(),
             timed: Vec::new(),
@@ -152,6 +159,8 @@ impl Lane {
         self.name = None;
         self.parking = None;
         self.last_owner_of = None;
+        self.unwinding = false;
+        self.seen = None;
         self.written.set(None);
         self.issued.clear();
         self.timed.clear();

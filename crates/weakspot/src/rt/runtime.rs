@@ -14,7 +14,7 @@ use weakspot_model::ir::FenceKind;
 use super::Place;
 use super::causality::Causality;
 use super::counts::Counts;
-use super::lane::{Happened, Lane, Operation, Probe};
+use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::objects::Object;
 use crate::failure::Failure;
@@ -59,8 +59,6 @@ pub(crate) struct Runtime {
     /// Places whose operations count as `SeqCst`, by address.
     pub(crate) strengthened: RefCell<FxHashSet<usize>>,
     pub(crate) thread: Cell<u32>,
-    /// Destructors of a panic have performed events: the run cannot go on, even if the panic is caught.
-    pub(crate) unwound: Cell<bool>,
     pub(crate) model: MemoryModel,
     max_threads: usize,
     pub(crate) body: Body,
@@ -88,7 +86,6 @@ impl Runtime {
             buffered: Cell::new(false),
             strengthened: RefCell::default(),
             thread: Cell::new(0),
-            unwound: Cell::new(false),
             model,
             max_threads,
             body,
@@ -111,15 +108,16 @@ impl Runtime {
         self.run.set(RUNS.fetch_add(1, Ordering::Relaxed));
     }
 
-    /// Do events happen at once? In a run that was given up, and while a thread unwinds: the execution has failed then,
-    /// and a switch in the middle of a panic would make other threads look as if they panicked.
+    /// Do events happen at once?
     #[inline]
     pub(crate) fn is_free(&self) -> bool {
-        if std::thread::panicking() {
-            self.unwound.set(true);
-            return true;
-        }
         self.mode.get() == Mode::Free
+    }
+
+    /// Does the current thread unwind? The standard library knows of OS threads only, and another thread of the model may
+    /// have been suspended while it unwinds.
+    pub(crate) fn is_panicking(&self) -> bool {
+        std::thread::panicking() && self.state().lanes[self.thread.get() as usize].unwinding
     }
 
     #[inline]
@@ -135,10 +133,6 @@ impl Runtime {
 
     /// Posts an event and waits until it happens: the result. A run that is given up meanwhile gives 0.
     pub(crate) fn post(&self, operation: Operation, what: &'static str, place: Place) -> i64 {
-        if self.unwound.get() && self.mode.get() == Mode::Explored {
-            self.note_failure(super::panics::take_failure(self.thread.get(), None));
-            self.stop();
-        }
         let last_owner_of = self.state().lanes[self.thread.get() as usize].last_owner_of;
         if let Some(key) = last_owner_of {
             super::counts::check_destructor(self, key);
@@ -147,6 +141,9 @@ impl Runtime {
             let mut state = self.state();
             let lane = &mut state.lanes[self.thread.get() as usize];
             (lane.operation, lane.what, lane.place) = (operation, what, place);
+            if lane.unwinding && !std::thread::panicking() {
+                lane.unwinding = false;
+            }
             lane.suspender
         };
         // SAFETY: the suspender belongs to the coroutine that runs now, which set it when it began.
@@ -185,11 +182,8 @@ impl Runtime {
         }
     }
 
-    /// Lets other threads go first in a run that was given up.
-    pub(crate) fn give_way(&self) {
-        if std::thread::panicking() {
-            return;
-        }
+    /// Lets other threads go first in a run that was given up; false if there are none.
+    pub(crate) fn give_way(&self) -> bool {
         let suspender = {
             let mut state = self.state();
             let lane = &mut state.lanes[self.thread.get() as usize];
@@ -197,8 +191,12 @@ impl Runtime {
             lane.operation = Operation::Fence(FenceKind::Full);
             lane.suspender
         };
+        if suspender.is_null() {
+            return false;
+        }
         // SAFETY: as in `post`.
         unsafe { (*suspender).suspend(()) };
+        true
     }
 
     /// A load: the value read. `value` is what is in memory.
@@ -232,9 +230,9 @@ impl Runtime {
             }
         }
         loop {
-            match probe(None) {
-                (_, super::lane::Effect::Blocks) if !std::thread::panicking() => self.give_way(),
-                (value, _) => return value,
+            let (value, effect) = probe(None);
+            if effect != Effect::Blocks || !self.give_way() {
+                return value;
             }
         }
     }
@@ -255,7 +253,8 @@ impl Runtime {
     /// The end of a round of a loop that waits.
     pub(crate) fn pass_marker(&self, place: Place) {
         if self.is_free() {
-            return self.give_way();
+            self.give_way();
+            return;
         }
         let marker = std::ptr::from_ref(place) as usize as u32 | 1;
         self.state().lanes[self.thread.get() as usize].marker = marker;

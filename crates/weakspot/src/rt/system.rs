@@ -55,10 +55,20 @@ impl Runtime {
         }
         self.counts.borrow_mut().reset();
         self.mode.set(Mode::Explored);
-        self.unwound.set(false);
         let body = self.body.clone();
         self.add_routine(0, move || body());
         self.switch_to(0, 0);
+    }
+
+    /// The end of a run in which every thread has ended: what it stored is destroyed, and leaks are counted. No thread
+    /// runs, so events happen at once and nothing can wait.
+    pub(crate) fn end_run(&self) -> Result<(), String> {
+        let mode = self.mode.replace(Mode::Free);
+        self.state().lanes[0].suspender = std::ptr::null();
+        self.thread.set(0);
+        let ended = enter(self, || self.storage.end_run());
+        self.mode.set(mode);
+        ended
     }
 
     fn object_of(state: &State, thread: usize) -> Option<u32> {
@@ -95,7 +105,7 @@ fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
         Err(payload) => {
             let explored = runtime.mode.get() == Mode::Explored;
             if explored {
-                runtime.note_failure(panics::take_failure(thread, Some(&*payload)));
+                runtime.note_failure(panics::take_failure(runtime, thread, Some(&*payload)));
             }
             explored
         }
@@ -227,10 +237,7 @@ impl System for Live<'_> {
     }
 
     fn judge(&self, _memory: &dyn Fn(CellId) -> i64) -> Judgement {
-        self.runtime.mode.set(Mode::Free);
-        let checked = enter(self.runtime, || self.runtime.storage.end_run());
-        self.runtime.mode.set(Mode::Explored);
-        match checked {
+        match self.runtime.end_run() {
             Ok(()) => Judgement::Holds,
             Err(message) => {
                 self.runtime.note_failure(Failure::new(FailureKind::Leak, message));

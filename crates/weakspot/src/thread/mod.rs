@@ -125,7 +125,10 @@ pub fn sleep(duration: Duration) {
 
 /// Is the current thread unwinding?
 pub fn panicking() -> bool {
-    std::thread::panicking()
+    match rt::current() {
+        Some(runtime) => runtime.is_panicking(),
+        None => std::thread::panicking(),
+    }
 }
 
 impl Runtime {
@@ -196,9 +199,7 @@ impl Runtime {
             self.post(Operation::Join { end, child }, "join", place);
         }
         if self.is_free() {
-            while !self.has_ended(child) && !std::thread::panicking() {
-                self.give_way();
-            }
+            while !self.has_ended(child) && self.give_way() {}
         } else {
             self.state().causality.join(self.thread.get(), child);
         }
