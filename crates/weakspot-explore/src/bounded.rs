@@ -24,6 +24,7 @@ use crate::interleave::{Interleaving, Rest};
 use crate::interpreter::Interpreter;
 use crate::monitor::Finding;
 use crate::outcome::{Access, Outcome, Violation, first_problem, shorter};
+use crate::reorder::may_reorder;
 use crate::system::System;
 
 /// How to search.
@@ -75,11 +76,12 @@ pub fn explore_interleavings(
     }
     let mut system = Interpreter::new(program, options.unroll);
     let (threads, cells) = (system.threads(), system.cells());
+    let watching = options.monitor.filter(|kind| may_reorder(program, kind.model()));
     let judge = Judge {
         options,
         budget,
         progress,
-        monitor: options.monitor.map(|kind| AnyMonitor::new(kind, threads, cells)),
+        monitor: watching.map(|kind| AnyMonitor::new(kind, threads, cells)),
         found: Vec::new(),
         interleavings: 0,
         steps: 0,

@@ -18,6 +18,7 @@ use crate::monitor::sober::Sober;
 use crate::monitor::{Event, Finding, Monitor};
 use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
 use crate::parallel::{self, Worker};
+use crate::reorder::may_reorder;
 use crate::system::{System, Token};
 use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor};
 
@@ -30,6 +31,16 @@ pub enum MonitorKind {
     SoberPublished,
     /// The operational monitor of a model (TSO or PSO).
     Operational(MemoryModel),
+}
+
+impl MonitorKind {
+    /// The model it watches for.
+    pub fn model(self) -> MemoryModel {
+        match self {
+            Self::Sober | Self::SoberPublished => MemoryModel::Tso,
+            Self::Operational(model) => model,
+        }
+    }
 }
 
 /// What is asked of a search.
@@ -67,6 +78,8 @@ pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, pro
     if let Some(refusal) = Outcome::refusal(program) {
         return refusal;
     }
+    let monitor = options.monitor.filter(|kind| may_reorder(program, kind.model()));
+    let options = &ExploreOptions { monitor, ..options.clone() };
     if options.jobs > 1 {
         return parallel::explore(program, options, budget, progress);
     }
