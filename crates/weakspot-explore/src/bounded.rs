@@ -330,7 +330,7 @@ impl Judge<'_> {
         }
         self.outcome.borderline += 1;
         for violation in violations_of(interleaving, &self.found) {
-            self.outcome.note_violation((violation.store, violation.access), violation);
+            self.outcome.violations.entry((violation.store, violation.access)).or_insert(violation);
         }
         if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
@@ -344,7 +344,7 @@ pub(crate) fn violations_of(interleaving: &mut Interleaving<'_, Interpreter<'_>>
         let (store, access) = (access_of(interleaving, store), access_of(interleaving, access));
         if !violations.iter().any(|known| (known.store, known.access) == (store, access)) {
             let actions = interleaving.actions()[..=end].to_vec();
-            violations.push(Violation { store, access, executions: 1, actions });
+            violations.push(Violation { store, access, actions });
         }
     }
     violations
