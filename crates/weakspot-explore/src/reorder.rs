@@ -127,11 +127,7 @@ impl Buffered {
                     self.all.remove(cells.start);
                 }
             }
-            Instr::Fence(FenceKind::StoreStore) => {
-                if model == MemoryModel::Pso {
-                    self.loose.clear();
-                }
-            }
+            Instr::Fence(FenceKind::StoreStore) => self.loose.clear(),
             Instr::Rmw { .. }
             | Instr::Fence(_)
             | Instr::Lock(_)
