@@ -13,6 +13,7 @@
 //! | [`interleave`] | one interleaving at a time |
 //! | [`bounded`] | iterative context bounding, random, PCT |
 //! | [`happening`] | what an execution of the reference machine did |
+//! | [`reorder`] | programs that no store buffer can reorder |
 //! | [`replay`] | exactly one schedule |
 //! | [`schedule`] | schedules as short strings |
 //! | [`outcome`] | what was found, as steps of the reference machine |
@@ -50,6 +51,7 @@ pub mod linearise;
 pub mod monitor;
 pub mod outcome;
 mod parallel;
+pub mod reorder;
 pub mod replay;
 pub mod schedule;
 pub mod system;
