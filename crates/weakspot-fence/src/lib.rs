@@ -30,6 +30,7 @@
 //! # Deliberately absent
 //! No control flow of its own ([`points`] explains how the machine tells the path), no engine, no printing, no files.
 
+mod avoid;
 mod clause;
 mod hitting;
 mod layout;
@@ -72,6 +73,25 @@ impl Goal {
     }
 }
 
+/// How fences are searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// By counterexamples and minimum hitting sets.
+    Guided,
+    /// By labelling all states with formulae of what avoids them; for [`Goal::Spec`] only.
+    Avoid,
+}
+
+impl Strategy {
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Guided => "guided",
+            Self::Avoid => "avoid",
+        }
+    }
+}
+
 /// What is asked.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
@@ -80,6 +100,8 @@ pub struct FenceOptions {
     pub model: MemoryModel,
     /// What the fences are for.
     pub goal: Goal,
+    /// How to search.
+    pub strategy: Strategy,
     /// List all minimum placements.
     pub alternatives: bool,
     /// Weaken fences to `store_store` or `store_load` where that suffices.
@@ -102,6 +124,7 @@ impl FenceOptions {
         Self {
             model,
             goal,
+            strategy: Strategy::Guided,
             alternatives: false,
             fine: false,
             weights: false,
@@ -213,7 +236,7 @@ pub fn infer(
         points::Points::new(source, &outline)
     };
     let oracle = oracle::Oracle { options, budget, progress, states: 0 };
-    search::Inference::new(&points, oracle).run(&program)
+    search::Inference::new(&points, oracle)?.run(&program)
 }
 
 /// What comes of asking the engines about one text.

@@ -5,11 +5,12 @@ use weakspot_model::machine::Action;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Limit, Verdict};
 
+use crate::avoid::{Climbed, Labels};
 use crate::clause::{self, Clause, MarkedProgram};
 use crate::hitting::{self, Cost};
 use crate::oracle::{Answer, Effort, Oracle};
 use crate::points::{Kinds, Points};
-use crate::{FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement};
+use crate::{FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement, Strategy};
 
 /// Placements about which nothing can be learned are passed over this often, then a larger one is sought directly.
 const MAX_PASSED_OVER: usize = 6;
@@ -25,6 +26,8 @@ pub(crate) struct Inference<'a> {
     costs: Vec<Cost>,
     /// Every correct placement holds a member of each.
     clauses: Vec<Clause>,
+    /// Strategy `avoid`: the formula that every correct placement satisfies as well.
+    labels: Option<Labels<'a>>,
     /// Clauses that pass over placements about which nothing could be learned. They prove nothing.
     assumed: Vec<Vec<usize>>,
     /// Placements of full fences known to be correct.
@@ -44,22 +47,27 @@ enum Found {
 }
 
 impl<'a> Inference<'a> {
-    pub(crate) fn new(points: &'a Points, oracle: Oracle<'a>) -> Self {
+    pub(crate) fn new(points: &'a Points, oracle: Oracle<'a>) -> Result<Self, FenceError> {
         let options = oracle.options;
         let costs = points.costs(options.weights);
+        let labels = match options.strategy {
+            Strategy::Guided => None,
+            Strategy::Avoid => Some(Labels::new(points, options)?),
+        };
         let (clauses, assumed, correct) = (Vec::new(), Vec::new(), Vec::new());
-        Self {
+        Ok(Self {
             points,
             oracle,
             options,
             costs,
             clauses,
+            labels,
             assumed,
             correct,
             has_assumptions: true,
             undecided: None,
             iterations: 0,
-        }
+        })
     }
 
     pub(crate) fn run(mut self, program: &Program) -> Result<FenceReport, FenceError> {
@@ -87,17 +95,27 @@ impl<'a> Inference<'a> {
 
     /// The loop.
     fn search(&mut self) -> Result<Found, FenceError> {
+        if let Err(limit) = self.climb() {
+            return Ok(Found::Stopped(limit));
+        }
         loop {
             let Some(set) = self.cheapest() else {
-                let proved = self.clauses.iter().any(|clause| clause.members.is_empty());
+                let proved = self.lower_bound().is_none();
                 return if proved { Ok(Found::NoPlacement) } else { self.settle_for_more() };
             };
             self.iterations += 1;
             match self.ask(&set, Effort::Full)? {
-                Answer::Correct => return Ok(Found::Placement(set)),
-                Answer::Broken(executions) if self.learn(&set, &executions)? => continue,
+                Answer::Correct => {
+                    self.explain(&set)?;
+                    return Ok(Found::Placement(set));
+                }
+                Answer::Broken(executions) => match self.climb() {
+                    Err(limit) => return Ok(Found::Stopped(limit)),
+                    Ok(true) => continue,
+                    Ok(false) if self.learn(&set, &executions)? => continue,
+                    Ok(false) => {}
+                },
                 Answer::Undecided(limit) if is_final(limit) => return Ok(Found::Stopped(limit)),
-                Answer::Broken(_) => {}
                 Answer::Undecided(limit) => self.undecided = Some(limit),
             }
             if self.assumed.len() == MAX_PASSED_OVER {
@@ -107,17 +125,59 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// A cheapest placement that no clause rules out.
-    fn cheapest(&self) -> Option<Vec<usize>> {
-        let proved = self.clauses.iter().map(Clause::candidates);
-        let clauses: Vec<Vec<usize>> = proved.chain(self.assumed.iter().cloned()).collect();
-        hitting::minimum(&clauses, &self.costs)
+    /// Strategy `avoid`: labels the states with larger buffers. Did that rule out a placement?
+    fn climb(&mut self) -> Result<bool, Limit> {
+        let Some(labels) = &mut self.labels else { return Ok(false) };
+        let before = labels.states;
+        let climbed = labels.climb(self.oracle.budget, self.oracle.progress);
+        self.oracle.states += labels.states - before;
+        Ok(climbed? == Climbed::Learned)
+    }
+
+    /// A cheapest placement that nothing rules out.
+    fn cheapest(&mut self) -> Option<Vec<usize>> {
+        let mut clauses = self.proved_clauses();
+        clauses.extend(self.assumed.iter().cloned());
+        self.minimum(&clauses)
     }
 
     /// What every correct placement costs at least.
-    fn lower_bound(&self) -> Option<(u64, u32)> {
-        let clauses: Vec<Vec<usize>> = self.clauses.iter().map(Clause::candidates).collect();
-        hitting::minimum(&clauses, &self.costs).map(|set| hitting::cost_of(&set, &self.costs).essential())
+    fn lower_bound(&mut self) -> Option<(u64, u32)> {
+        let clauses = self.proved_clauses();
+        self.minimum(&clauses).map(|set| hitting::cost_of(&set, &self.costs).essential())
+    }
+
+    fn proved_clauses(&self) -> Vec<Vec<usize>> {
+        self.clauses.iter().map(Clause::candidates).collect()
+    }
+
+    fn minimum(&mut self, clauses: &[Vec<usize>]) -> Option<Vec<usize>> {
+        match &mut self.labels {
+            None => hitting::minimum(clauses, &self.costs),
+            Some(labels) => labels.minimum(clauses, &self.costs),
+        }
+    }
+
+    fn all_within(&mut self, limit: (u64, u32)) -> (Vec<Vec<usize>>, bool) {
+        let clauses = self.proved_clauses();
+        match &mut self.labels {
+            None => hitting::all_within(&clauses, &self.costs, limit, MAX_ALTERNATIVES),
+            Some(labels) => labels.all_within(&clauses, &self.costs, limit, MAX_ALTERNATIVES),
+        }
+    }
+
+    /// Strategy `avoid` shows no executions. An engine does, for the placement without each of its fences.
+    fn explain(&mut self, set: &[usize]) -> Result<(), FenceError> {
+        if self.labels.is_none() {
+            return Ok(());
+        }
+        for &candidate in set {
+            let others: Vec<usize> = set.iter().copied().filter(|&other| other != candidate).collect();
+            if let Answer::Broken(executions) = self.ask(&others, Effort::Light)? {
+                self.learn(&others, &executions)?;
+            }
+        }
+        Ok(())
     }
 
     fn complement(&self, set: &[usize]) -> Vec<usize> {
@@ -291,8 +351,7 @@ impl<'a> Inference<'a> {
         let mut found: Vec<Vec<usize>> = vec![first.to_vec()];
         let (mut undecided, mut wrong): (Vec<Vec<usize>>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
         let is_incomplete = 'again: loop {
-            let clauses: Vec<Vec<usize>> = self.clauses.iter().map(Clause::candidates).collect();
-            let (sets, more) = hitting::all_within(&clauses, &self.costs, limit, MAX_ALTERNATIVES);
+            let (sets, more) = self.all_within(limit);
             for set in sets {
                 if [&found, &undecided, &wrong].iter().any(|sets| sets.contains(&set)) {
                     continue;
