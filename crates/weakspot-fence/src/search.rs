@@ -10,7 +10,7 @@ use crate::clause::{self, Clause, MarkedProgram};
 use crate::hitting::{self, Cost};
 use crate::oracle::{Answer, Effort, Oracle};
 use crate::points::{Kinds, Points};
-use crate::{FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement, Strategy};
+use crate::{Doubt, FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement, Strategy};
 
 /// Placements about which nothing can be learned are passed over this often, then a larger one is sought directly.
 const MAX_PASSED_OVER: usize = 6;
@@ -35,7 +35,7 @@ pub(crate) struct Inference<'a> {
     /// Does some thread have an `assume`? Then a placement may be wrong although it holds a correct one: see [`clause`].
     has_assumptions: bool,
     /// Why the engines could not decide about one of them.
-    undecided: Option<Limit>,
+    undecided: Option<Doubt>,
     iterations: u32,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Inference<'a> {
 enum Found {
     Placement(Vec<usize>),
     NoPlacement,
-    Stopped(Limit),
+    Stopped(Doubt),
 }
 
 impl<'a> Inference<'a> {
@@ -76,14 +76,14 @@ impl<'a> Inference<'a> {
             match self.oracle.sc(program)? {
                 Verdict::Verified => {}
                 Verdict::Violated(witness) => return self.report(FenceVerdict::Impossible(Some(witness)), None),
-                Verdict::Inconclusive(limit) => return self.report(FenceVerdict::Inconclusive(limit), None),
+                Verdict::Inconclusive(limit) => return self.report(FenceVerdict::Inconclusive(limit.into()), None),
             }
         }
         match self.search()? {
             Found::NoPlacement => self.report(FenceVerdict::Impossible(None), None),
-            Found::Stopped(limit) => {
+            Found::Stopped(doubt) => {
                 let best = self.best_known();
-                self.report(FenceVerdict::Inconclusive(limit), best.as_deref())
+                self.report(FenceVerdict::Inconclusive(doubt), best.as_deref())
             }
             Found::Placement(set) => {
                 let inserts = set.iter().any(|&candidate| self.points.candidates[candidate].existing.is_none());
@@ -95,33 +95,57 @@ impl<'a> Inference<'a> {
 
     /// The loop.
     fn search(&mut self) -> Result<Found, FenceError> {
-        if let Err(limit) = self.climb() {
-            return Ok(Found::Stopped(limit));
+        if let Err(limit) = self.start_labels()? {
+            return Ok(Found::Stopped(limit.into()));
         }
         loop {
             let Some(set) = self.cheapest() else {
-                let proved = self.lower_bound().is_none();
+                let proved = self.lower_bound().is_none() || (self.is_abstract() && self.assumed.is_empty());
                 return if proved { Ok(Found::NoPlacement) } else { self.settle_for_more() };
             };
             self.iterations += 1;
             match self.ask(&set, Effort::Full)? {
                 Answer::Correct => {
                     self.explain(&set)?;
+                    self.seek_lower_bound(&set);
                     return Ok(Found::Placement(set));
                 }
                 Answer::Broken(executions) => match self.climb() {
-                    Err(limit) => return Ok(Found::Stopped(limit)),
+                    Err(limit) => return Ok(Found::Stopped(limit.into())),
                     Ok(true) => continue,
                     Ok(false) if self.learn(&set, &executions)? => continue,
                     Ok(false) => {}
                 },
-                Answer::Undecided(limit) if is_final(limit) => return Ok(Found::Stopped(limit)),
-                Answer::Undecided(limit) => self.undecided = Some(limit),
+                Answer::Undecided(doubt) if is_final(doubt) => return Ok(Found::Stopped(doubt)),
+                Answer::Undecided(doubt) => self.undecided = Some(doubt),
             }
             if self.assumed.len() == MAX_PASSED_OVER {
                 return self.settle_for_more();
             }
             self.assumed.push(self.complement(&set));
+        }
+    }
+
+    fn is_abstract(&self) -> bool {
+        self.labels.as_ref().is_some_and(Labels::is_abstract)
+    }
+
+    /// Strategy `avoid`: labels the states for the first time.
+    fn start_labels(&mut self) -> Result<Result<(), Limit>, FenceError> {
+        let Some(labels) = &mut self.labels else { return Ok(Ok(())) };
+        let started = labels.start(self.oracle.budget, self.oracle.progress)?;
+        self.oracle.states += labels.states;
+        Ok(started)
+    }
+
+    /// Strategy `avoid` over an abstraction: labels concrete states until they show that nothing costs less than `set`, as
+    /// far as that goes.
+    fn seek_lower_bound(&mut self, set: &[usize]) {
+        let cost = hitting::cost_of(set, &self.costs).essential();
+        while self.is_abstract() && self.lower_bound().is_some_and(|least| least < cost) {
+            if !matches!(self.climb(), Ok(true)) {
+                break;
+            }
         }
     }
 
@@ -138,24 +162,24 @@ impl<'a> Inference<'a> {
     fn cheapest(&mut self) -> Option<Vec<usize>> {
         let mut clauses = self.proved_clauses();
         clauses.extend(self.assumed.iter().cloned());
-        self.minimum(&clauses)
+        match &mut self.labels {
+            None => hitting::minimum(&clauses, &self.costs),
+            Some(labels) => labels.proposal(&clauses, &self.costs),
+        }
     }
 
     /// What every correct placement costs at least.
     fn lower_bound(&mut self) -> Option<(u64, u32)> {
         let clauses = self.proved_clauses();
-        self.minimum(&clauses).map(|set| hitting::cost_of(&set, &self.costs).essential())
+        let least = match &mut self.labels {
+            None => hitting::minimum(&clauses, &self.costs),
+            Some(labels) => labels.minimum(&clauses, &self.costs),
+        };
+        least.map(|set| hitting::cost_of(&set, &self.costs).essential())
     }
 
     fn proved_clauses(&self) -> Vec<Vec<usize>> {
         self.clauses.iter().map(Clause::candidates).collect()
-    }
-
-    fn minimum(&mut self, clauses: &[Vec<usize>]) -> Option<Vec<usize>> {
-        match &mut self.labels {
-            None => hitting::minimum(clauses, &self.costs),
-            Some(labels) => labels.minimum(clauses, &self.costs),
-        }
     }
 
     fn all_within(&mut self, limit: (u64, u32)) -> (Vec<Vec<usize>>, bool) {
@@ -198,7 +222,7 @@ impl<'a> Inference<'a> {
 
     fn ask_kinds(&mut self, kinds: &Kinds, effort: Effort) -> Result<Answer, FenceError> {
         if let Some(limit) = self.oracle.budget.exhausted(0) {
-            return Ok(Answer::Undecided(limit));
+            return Ok(Answer::Undecided(limit.into()));
         }
         let text = self.points.fenced(kinds).text;
         let program = clause::compile(&SourceFile::new(self.points.source().name.clone(), text))?;
@@ -268,11 +292,13 @@ impl<'a> Inference<'a> {
     /// that the result is a minimum, unless it costs no more than the clauses demand.
     fn settle_for_more(&mut self) -> Result<Found, FenceError> {
         let mut set: Vec<usize> = (0..self.costs.len()).collect();
-        let mut last = Limit::Buffer(0);
+        let mut last = Doubt::Limit(Limit::Buffer(0));
         match self.ask(&set, Effort::Full)? {
             Answer::Correct => {}
             Answer::Broken(_) => return Ok(Found::NoPlacement),
-            Answer::Undecided(limit) => return Ok(Found::Stopped(limit)),
+            // what is not verified with a fence in every gap is not verified with fewer
+            Answer::Undecided(Doubt::Alarm) => return Ok(Found::NoPlacement),
+            Answer::Undecided(doubt) => return Ok(Found::Stopped(doubt)),
         }
         let wanted = self.cheapest().unwrap_or_default();
         let mut order = set.clone();
@@ -285,7 +311,7 @@ impl<'a> Inference<'a> {
             match self.ask(&smaller, Effort::Light)? {
                 Answer::Correct => set = smaller,
                 Answer::Broken(_) => {}
-                Answer::Undecided(limit) => last = limit,
+                Answer::Undecided(doubt) => last = doubt,
             }
             if is_final(last) {
                 return Ok(Found::Stopped(last));
@@ -364,7 +390,7 @@ impl<'a> Inference<'a> {
                         }
                         wrong.push(set);
                     }
-                    Answer::Undecided(limit) if is_final(limit) => break 'again true,
+                    Answer::Undecided(doubt) if is_final(doubt) => break 'again true,
                     Answer::Undecided(_) => undecided.push(set),
                 }
             }
@@ -401,8 +427,8 @@ impl<'a> Inference<'a> {
 }
 
 /// No other question would be answered either.
-fn is_final(limit: Limit) -> bool {
-    matches!(limit, Limit::Time | Limit::Memory | Limit::Cancelled)
+fn is_final(doubt: Doubt) -> bool {
+    matches!(doubt, Doubt::Limit(Limit::Time | Limit::Memory | Limit::Cancelled))
 }
 
 fn is_subset(smaller: &[usize], larger: &[usize]) -> bool {

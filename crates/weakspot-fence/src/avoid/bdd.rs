@@ -244,6 +244,7 @@ impl Formulas {
     }
 
     /// Nodes made so far.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -257,11 +258,7 @@ impl Formulas {
     }
 }
 
-fn remember(
-    answers: &mut FxHashMap<(Formula, Formula), Formula>,
-    question: (Formula, Formula),
-    answer: Formula,
-) {
+fn remember(answers: &mut FxHashMap<(Formula, Formula), Formula>, question: (Formula, Formula), answer: Formula) {
     if answers.len() >= MOST_ANSWERS {
         answers.clear();
     }

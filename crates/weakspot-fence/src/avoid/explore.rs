@@ -84,10 +84,9 @@ impl<T: Eq + Hash> Interner<T> {
 /// What came of exploring.
 pub(crate) struct Explored {
     pub(crate) edges: Edges,
-    /// Steps that break the specification: from which state, and what prevents them.
-    pub(crate) errors: Vec<(u32, Formula)>,
-    /// States that break it: deadlocks, and ends that the `final` block refuses.
-    pub(crate) failing: Vec<u32>,
+    /// Steps that break the specification: from which state, and what prevents them. A state that breaks it itself (a
+    /// deadlock, an end that the `final` block refuses) is one that nothing prevents.
+    pub(crate) errors: Vec<(usize, Formula)>,
     /// Did a store have to wait because of the bound?
     pub(crate) is_bounded: bool,
 }
@@ -112,7 +111,7 @@ pub(crate) fn explore(task: &Task, formulas: &mut Formulas) -> Result<Option<Exp
     explorer.add(initial);
     while explorer.edges.nodes() < explorer.states.items.len() {
         let expanded = explorer.edges.nodes();
-        if expanded % ASK_BUDGET == 0 {
+        if expanded.is_multiple_of(ASK_BUDGET) {
             explorer.ask_budget()?;
         }
         if explorer.states.items.len() > task.max_states {
@@ -120,8 +119,8 @@ pub(crate) fn explore(task: &Task, formulas: &mut Formulas) -> Result<Option<Exp
         }
         explorer.expand(expanded);
     }
-    let Explorer { edges, errors, failing, is_bounded, .. } = explorer;
-    Ok(Some(Explored { edges, errors, failing, is_bounded }))
+    let Explorer { edges, errors, is_bounded, .. } = explorer;
+    Ok(Some(Explored { edges, errors, is_bounded }))
 }
 
 /// A state: the number of its memory, then of each thread's configuration.
@@ -141,8 +140,7 @@ struct Explorer<'a> {
     prevents: FxHashMap<Vec<usize>, Formula>,
     states: Interner<Row>,
     edges: Edges,
-    errors: Vec<(u32, Formula)>,
-    failing: Vec<u32>,
+    errors: Vec<(usize, Formula)>,
     is_bounded: bool,
     /// Edges of the state that is being expanded.
     found: Vec<(u32, Formula)>,
@@ -195,7 +193,6 @@ impl<'a> Explorer<'a> {
             states: Interner::new(),
             edges: Edges::default(),
             errors: Vec::new(),
-            failing: Vec::new(),
             is_bounded: false,
             found: Vec::new(),
             is_pruned: false,
@@ -239,7 +236,7 @@ impl<'a> Explorer<'a> {
         }
         let is_at_rest = self.found.is_empty() && self.errors.len() == errors && !self.is_pruned;
         if is_at_rest && self.is_bad_rest(&row) {
-            self.failing.push(state as u32);
+            self.errors.push((state, Formula::FALSE));
         }
         self.transitions += self.found.len() as u64;
         let found = std::mem::take(&mut self.found);
@@ -313,15 +310,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// A step of a thread that is not inside a `wait`.
-    fn running(
-        &mut self,
-        state: usize,
-        row: &Row,
-        thread: usize,
-        config: &Config,
-        pause: Pause,
-        prevent: Formula,
-    ) {
+    fn running(&mut self, state: usize, row: &Row, thread: usize, config: &Config, pause: Pause, prevent: Formula) {
         let model = self.task.options.model;
         let buffer = &config.buffer;
         let mut change = Change::default();
@@ -345,7 +334,7 @@ impl<'a> Explorer<'a> {
             Pause::Rmw { loc, op, .. } => {
                 let read = self.memory(row)[loc.index()];
                 let Ok((result, written)) = local::rmw(op, read, loc, &self.task.program.locations) else {
-                    self.errors.push((state as u32, prevent));
+                    self.errors.push((state, prevent));
                     return;
                 };
                 change.write = written.map(|value| (loc.index(), value));
@@ -397,7 +386,7 @@ impl<'a> Explorer<'a> {
             Pause::Unlock(mutex) | Pause::Wait { mutex, .. } => {
                 let cell = self.owner_cell(mutex.index());
                 if self.memory(row)[cell] != mine {
-                    self.errors.push((state as u32, Formula::FALSE));
+                    self.errors.push((state, Formula::FALSE));
                     return;
                 }
                 change.write = Some((cell, NOBODY));
@@ -470,12 +459,12 @@ impl<'a> Explorer<'a> {
                 return;
             }
             Settled::Failed => {
-                self.errors.push((state as u32, prevent));
+                self.errors.push((state, prevent));
                 return;
             }
         };
         if self.has_intruder(row, thread, local) {
-            self.errors.push((state as u32, prevent));
+            self.errors.push((state, prevent));
             return;
         }
         let buffer = change.buffer.clone().unwrap_or_else(|| self.config(row, thread).buffer.clone());

@@ -87,6 +87,10 @@ mod tests {
         edges.push_node([(3, Formula::FALSE)]);
         let labels = avoid(&mut formulas, &edges, 0, |_| true).unwrap();
         let both = formulas.and(a, b);
-        assert_eq!(labels, [Formula::FALSE, both, Formula::FALSE, both, Formula::TRUE], "the last one is never entered");
+        assert_eq!(
+            labels,
+            [Formula::FALSE, both, Formula::FALSE, both, Formula::TRUE],
+            "the last one is never entered"
+        );
     }
 }

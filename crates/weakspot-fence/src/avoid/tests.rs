@@ -9,8 +9,8 @@ use weakspot_testkit::oracle::{self, Bounds, FinalState};
 use weakspot_testkit::sketch::Observed;
 
 use super::*;
-use crate::{Goal, Strategy, infer};
 use crate::oracle::{Answer, Effort, Oracle};
+use crate::{Goal, Strategy, infer};
 
 /// Programs with more candidates are left out.
 const MOST_CANDIDATES: usize = 14;

@@ -64,8 +64,9 @@ fn compare(text: &str, options: &FenceOptions) -> Option<usize> {
     }
     let budget = Budget::unlimited();
     let oracle = Oracle { options, budget: &budget, progress: &(), states: 0 };
-    let report =
-        Inference::new(&points, oracle).and_then(|inference| inference.run(&program)).unwrap_or_else(|error| panic!("{error}: {options:?}\n{text}"));
+    let report = Inference::new(&points, oracle)
+        .and_then(|inference| inference.run(&program))
+        .unwrap_or_else(|error| panic!("{error}: {options:?}\n{text}"));
     if let FenceVerdict::Impossible(Some(_)) = report.verdict {
         return None;
     }
