@@ -48,8 +48,8 @@ pub struct Builder {
     pub log: bool,
 }
 
-/// The waiters of a condition variable are the bits of a number.
-const MOST_THREADS: usize = 60;
+/// How many threads a model may have: the waiters of a condition variable are the bits of a number.
+pub const MAX_THREADS: usize = 60;
 
 impl Default for Builder {
     fn default() -> Self {
@@ -59,7 +59,7 @@ impl Default for Builder {
             max_executions: None,
             max_events: 100_000,
             max_duration: None,
-            max_threads: MOST_THREADS,
+            max_threads: MAX_THREADS,
             jobs: 1,
             monitor: true,
             fail_on: FailOn::Harmful,
@@ -100,7 +100,9 @@ impl Builder {
 
     /// Explores a model and says what came of it.
     pub fn check(&self, body: impl Fn() + Send + Sync + 'static) -> Report {
-        crate::model::check(self, Arc::new(body))
+        let report = crate::model::check(self, Arc::new(body));
+        crate::statistics::record(&report);
+        report
     }
 
     /// Explores a model; panics with the report if that is a failure.

@@ -40,16 +40,16 @@ impl<T: ?Sized> UnsafeCell<T> {
 
     /// A pointer to read through: counts as a read now and when it is used.
     #[track_caller]
-    pub fn get(&self) -> ConstPtr<'_, T> {
+    pub fn get(&self) -> ConstPtr<T> {
         self.tracked.read();
-        ConstPtr { cell: self }
+        ConstPtr { tracked: self.tracked.alias(), pointer: self.data.get() }
     }
 
     /// A pointer to write through: counts as a write now and when it is used.
     #[track_caller]
-    pub fn get_mut(&self) -> MutPtr<'_, T> {
+    pub fn get_mut(&self) -> MutPtr<T> {
         self.tracked.write();
-        MutPtr { cell: self }
+        MutPtr { tracked: self.tracked.alias(), pointer: self.data.get() }
     }
 }
 
@@ -66,41 +66,44 @@ impl<T> From<T> for UnsafeCell<T> {
 }
 
 /// A tracked pointer to read an [`UnsafeCell`].
-pub struct ConstPtr<'a, T: ?Sized> {
-    cell: &'a UnsafeCell<T>,
+pub struct ConstPtr<T: ?Sized> {
+    tracked: Tracked,
+    pointer: *const T,
 }
 
-impl<T: ?Sized> ConstPtr<'_, T> {
+impl<T: ?Sized> ConstPtr<T> {
     /// The memory.
     ///
     /// # Safety
     /// As for `&*` of a raw pointer.
     #[track_caller]
     pub unsafe fn deref(&self) -> &T {
-        self.cell.tracked.read();
+        self.tracked.read();
         // SAFETY: the caller's.
-        unsafe { &*self.cell.data.get() }
+        unsafe { &*self.pointer }
     }
 
     /// Works with the raw pointer.
     #[track_caller]
     pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
-        self.cell.with(read)
+        self.tracked.read();
+        read(self.pointer)
     }
 }
 
-impl<T: ?Sized> fmt::Debug for ConstPtr<'_, T> {
+impl<T: ?Sized> fmt::Debug for ConstPtr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConstPtr").finish_non_exhaustive()
     }
 }
 
 /// A tracked pointer to write an [`UnsafeCell`].
-pub struct MutPtr<'a, T: ?Sized> {
-    cell: &'a UnsafeCell<T>,
+pub struct MutPtr<T: ?Sized> {
+    tracked: Tracked,
+    pointer: *mut T,
 }
 
-impl<T: ?Sized> MutPtr<'_, T> {
+impl<T: ?Sized> MutPtr<T> {
     /// The memory.
     ///
     /// # Safety
@@ -108,19 +111,20 @@ impl<T: ?Sized> MutPtr<'_, T> {
     #[track_caller]
     #[allow(clippy::mut_from_ref, reason = "that is what a cell is for")]
     pub unsafe fn deref(&self) -> &mut T {
-        self.cell.tracked.write();
+        self.tracked.write();
         // SAFETY: the caller's.
-        unsafe { &mut *self.cell.data.get() }
+        unsafe { &mut *self.pointer }
     }
 
     /// Works with the raw pointer.
     #[track_caller]
     pub fn with<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
-        self.cell.with_mut(write)
+        self.tracked.write();
+        write(self.pointer)
     }
 }
 
-impl<T: ?Sized> fmt::Debug for MutPtr<'_, T> {
+impl<T: ?Sized> fmt::Debug for MutPtr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MutPtr").finish_non_exhaustive()
     }

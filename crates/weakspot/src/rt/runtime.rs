@@ -174,7 +174,13 @@ impl Runtime {
         if std::thread::panicking() {
             return;
         }
-        let suspender = self.state().lanes[self.thread.get() as usize].suspender;
+        let suspender = {
+            let mut state = self.state();
+            let lane = &mut state.lanes[self.thread.get() as usize];
+            // What was posted last is over, and its probe with it. This one can always go on: it looks again itself.
+            lane.operation = Operation::Fence(FenceKind::Full);
+            lane.suspender
+        };
         // SAFETY: as in `post`.
         unsafe { (*suspender).suspend(()) };
     }

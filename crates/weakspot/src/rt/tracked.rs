@@ -23,6 +23,11 @@ impl Tracked {
         Self { stamp: AtomicU64::new(0) }
     }
 
+    /// The same memory for a pointer that may outlive the borrow of it. To be called after an access.
+    pub(crate) fn alias(&self) -> Self {
+        Self { stamp: AtomicU64::new(self.stamp.load(Ordering::Relaxed)) }
+    }
+
     /// The memory is read now.
     #[track_caller]
     #[inline]

@@ -79,6 +79,21 @@ where
     }
 }
 
+/// Starts a thread of a model. Neither the closure nor its value need be `Send`: all threads of a model run on one OS
+/// thread.
+///
+/// # Panics
+/// Outside a model.
+#[track_caller]
+pub fn spawn_local<F, T>(body: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + 'static,
+    T: 'static,
+{
+    assert!(rt::in_model(), "a thread is spawned outside of `model`");
+    JoinHandle(spawn_in_model(None, body, Location::caller()))
+}
+
 fn spawn_in_model<F, T>(name: Option<String>, body: F, place: Place) -> Handle<T>
 where
     F: FnOnce() -> T + 'static,

@@ -4,14 +4,18 @@
 //! full fences for store buffers. An execution is over when every thread has ended, joined or not.
 
 mod handle;
+mod local;
 mod scoped;
 
 use std::panic::Location;
 use std::time::Duration;
 
+#[doc(hidden)]
+pub use handle::spawn_local;
 pub use handle::{Builder, JoinHandle, Result, spawn};
+pub use local::{AccessError, LocalKey};
 pub use scoped::{Scope, ScopedJoinHandle, scope};
-pub use std::thread::{AccessError, available_parallelism};
+pub use std::thread::available_parallelism;
 
 use crate::rt::lane::Operation;
 use crate::rt::{self, Place, Runtime, Step, Sync};

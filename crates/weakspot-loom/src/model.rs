@@ -1,0 +1,130 @@
+//! Models, with loom's options.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// loom's limit on branches when nobody says otherwise. It is there because loom does not see that a loop makes no
+/// progress; a number that nobody chose is no reason to stop.
+const DEFAULT_MAX_BRANCHES: usize = 1_000;
+
+const DEFAULT_MAX_THREADS: usize = 5;
+
+/// Options of a model. Mirrors `loom::model::Builder`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Builder {
+    /// More threads than weakspot's own limit, if that is too low.
+    pub max_threads: usize,
+    /// More events in one execution than weakspot's own limit. `LOOM_MAX_BRANCHES`
+    pub max_branches: usize,
+    /// Stop after so many executions. `LOOM_MAX_PERMUTATIONS`
+    pub max_permutations: Option<usize>,
+    /// Stop after this time. `LOOM_MAX_DURATION`, in seconds
+    pub max_duration: Option<Duration>,
+    /// Only executions with at most so many preemptions. `LOOM_MAX_PREEMPTIONS`
+    pub preemption_bound: Option<usize>,
+    /// Where the schedule of an execution that fails is written, and read from in the next run. `LOOM_CHECKPOINT_FILE`
+    pub checkpoint_file: Option<PathBuf>,
+    /// Not needed: the file is written when an execution fails. `LOOM_CHECKPOINT_INTERVAL`
+    pub checkpoint_interval: usize,
+    /// Not needed: everything is explored.
+    pub expect_explicit_explore: bool,
+    /// Not needed: every event has its place. `LOOM_LOCATION`
+    pub location: bool,
+    /// Log every execution. `LOOM_LOG`
+    pub log: bool,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// The options of the environment.
+    ///
+    /// # Panics
+    /// If a `LOOM_*` variable is not what it should be.
+    pub fn new() -> Self {
+        Self {
+            max_threads: DEFAULT_MAX_THREADS,
+            max_branches: number("LOOM_MAX_BRANCHES").unwrap_or(DEFAULT_MAX_BRANCHES),
+            max_permutations: number("LOOM_MAX_PERMUTATIONS"),
+            max_duration: number("LOOM_MAX_DURATION").map(Duration::from_secs),
+            preemption_bound: number("LOOM_MAX_PREEMPTIONS"),
+            checkpoint_file: env::var_os("LOOM_CHECKPOINT_FILE").map(PathBuf::from),
+            checkpoint_interval: number("LOOM_CHECKPOINT_INTERVAL").unwrap_or(20_000),
+            expect_explicit_explore: false,
+            location: env::var_os("LOOM_LOCATION").is_some(),
+            log: env::var_os("LOOM_LOG").is_some(),
+        }
+    }
+
+    /// Sets [`Builder::checkpoint_file`].
+    pub fn checkpoint_file(&mut self, file: &str) -> &mut Self {
+        self.checkpoint_file = Some(file.into());
+        self
+    }
+
+    /// Explores the executions of `f`.
+    ///
+    /// # Panics
+    /// If one of them fails, with the report.
+    #[track_caller]
+    pub fn check<F>(&self, f: F)
+    where
+        F: Fn() + Sync + Send + 'static,
+    {
+        let report = self.weakspot().check(f);
+        assert!(!report.is_failure(), "{report}");
+    }
+
+    /// The same options for weakspot; `WEAKSPOT_*` variables count where loom has no word.
+    fn weakspot(&self) -> weakspot::Builder {
+        let mut builder = weakspot::Builder::new();
+        builder.max_threads = builder.max_threads.max(self.max_threads);
+        builder.max_events = builder.max_events.max(u32::try_from(self.max_branches).unwrap_or(u32::MAX));
+        if let Some(count) = self.max_permutations {
+            builder.max_executions = Some(count as u64);
+        }
+        if self.max_duration.is_some() {
+            builder.max_duration = self.max_duration;
+        }
+        if let Some(bound) = self.preemption_bound {
+            builder.max_preemptions = Some(u32::try_from(bound).unwrap_or(u32::MAX));
+        }
+        if let Some(schedule) = self.checkpoint() {
+            builder.replay = Some(schedule);
+        }
+        builder.log |= self.log;
+        builder
+    }
+
+    fn checkpoint(&self) -> Option<String> {
+        let text = fs::read_to_string(self.checkpoint_file.as_ref()?).ok()?;
+        Some(text.trim().to_owned())
+    }
+}
+
+fn number<T: FromStr>(variable: &str) -> Option<T> {
+    let text = env::var(variable).ok()?;
+    let number = text.parse().ok();
+    assert!(number.is_some(), "{variable} must be a number, not `{text}`");
+    number
+}
+
+/// Explores the executions of `f` with the options of the environment.
+///
+/// # Panics
+/// If one of them fails, with the report.
+#[track_caller]
+pub fn model<F>(f: F)
+where
+    F: Fn() + Sync + Send + 'static,
+{
+    Builder::new().check(f);
+}

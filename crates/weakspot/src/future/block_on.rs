@@ -1,0 +1,53 @@
+//! Runs a future on the current thread.
+//!
+//! Wakers count references outside the model, so that cloning and dropping them costs no executions; a waker that is
+//! still there when the execution is over is a leak and fails it.
+
+use crate::rt;
+use crate::sync::Notify;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+
+struct Signal(Notify);
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.0.notify();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.notify();
+    }
+}
+
+/// Polls a future until it is ready. Inside a model it is also polled once without having been woken, as executors may.
+#[track_caller]
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let signal = Arc::new(Signal(Notify::new()));
+    if rt::in_model() {
+        report_leaks(Arc::downgrade(&signal));
+    }
+    let waker = Waker::from(Arc::clone(&signal));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    let mut may_poll_early = rt::in_model();
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        if may_poll_early && rt::choose(2) == 1 {
+            may_poll_early = false;
+        } else {
+            signal.0.wait_surely();
+        }
+    }
+}
+
+fn report_leaks(signal: Weak<Signal>) {
+    rt::at_end(move || match signal.strong_count() {
+        0 => Ok(()),
+        count => Err(format!("a future left {count} waker(s) of `block_on` behind: they were never dropped")),
+    });
+}

@@ -1,0 +1,28 @@
+//! `WEAKSPOT_STATS=FILE`: one line for each model that was checked, for tools that compare runs.
+//!
+//! A line has four columns: executions, explorations that were none, `complete` / `bounded` / `failed`, and microseconds.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+
+use crate::report::{Report, Verdict};
+
+/// Appends the line of a model, if somebody wants it.
+pub(crate) fn record(report: &Report) {
+    let Some(path) = std::env::var_os("WEAKSPOT_STATS").filter(|path| !path.is_empty()) else { return };
+    if let Err(error) =
+        OpenOptions::new().create(true).append(true).open(&path).and_then(|mut file| append(&mut file, report))
+    {
+        eprintln!("WEAKSPOT_STATS: {}: {error}", path.display());
+    }
+}
+
+fn append(file: &mut impl Write, report: &Report) -> io::Result<()> {
+    let end = match report.verdict {
+        Verdict::Safe => "complete",
+        Verdict::Bounded(_) => "bounded",
+        Verdict::Failed => "failed",
+    };
+    let line = format!("{} {} {end} {}\n", report.executions, report.blocked, report.elapsed.as_micros());
+    file.write_all(line.as_bytes())
+}

@@ -1,0 +1,234 @@
+//! The channel inside a model.
+//!
+//! Every message has a slot of its own, with a state word of its own. A sender takes the next slot by one step on `tail`
+//! and then fills it; the receiver waits for its next slot to be filled. So a single sender and a receiver that waits
+//! have exactly one execution, whatever the number of messages: nobody reads a word that says how many there are.
+//!
+//! | state of a slot | who leaves it |
+//! |---|---|
+//! | `EMPTY` | its sender, to `FULL`; the last sender, to `CLOSED`; the dropped receiver, to `GONE` |
+//! | `FULL` | the receiver, to `TAKEN` if the channel is bounded; the dropped receiver, to `GONE` |
+//! | `TAKEN`, `CLOSED`, `GONE` | nobody |
+//!
+//! In a bounded channel the sender of message *i* waits until message *i − bound* is taken, and with bound 0 until its
+//! own is.
+
+use crate::rt::{Step, Sync, Word};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvError, SendError, TryRecvError, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+const EMPTY: u64 = 0;
+const FULL: u64 = 1;
+const TAKEN: u64 = 2;
+const CLOSED: u64 = 3;
+const GONE: u64 = 4;
+
+/// The bit of `tail` that says that the receiver is gone; the bits above it count the slots that are taken by senders.
+const NO_RECEIVER: u64 = 1;
+const ONE_SLOT: u64 = 2;
+
+struct Slot<T> {
+    state: Word,
+    /// Never contended: its sender writes it before `FULL`, the receiver takes it after.
+    message: Mutex<Option<T>>,
+}
+
+impl<T> Slot<T> {
+    fn message(&self) -> Option<T> {
+        self.message.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, message: T) {
+        *self.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
+    }
+}
+
+/// A channel with its messages.
+pub(super) struct Channel<T> {
+    bound: Option<usize>,
+    tail: Word,
+    /// The number of slots in `tail`, for the last sender, who comes after all others.
+    claimed: AtomicUsize,
+    /// Does the receiver wait? Only for `try_send` with bound 0.
+    receiver_waits: Word,
+    slots: Mutex<Vec<Arc<Slot<T>>>>,
+}
+
+impl<T> Channel<T> {
+    pub(super) fn new(bound: Option<usize>) -> Self {
+        Self {
+            bound,
+            tail: Word::new(0),
+            claimed: AtomicUsize::new(0),
+            receiver_waits: Word::new(0),
+            slots: Mutex::new(Vec::new()),
+        }
+    }
+
+    fn slot(&self, index: usize) -> Arc<Slot<T>> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        while slots.len() <= index {
+            slots.push(Arc::new(Slot { state: Word::new(EMPTY), message: Mutex::new(None) }));
+        }
+        Arc::clone(&slots[index])
+    }
+
+    /// Takes the next slot, if `allowed` for the present number of slots. `None`: the receiver is gone or not allowed.
+    #[track_caller]
+    fn claim(&self, allowed: impl Fn(usize) -> bool) -> Option<usize> {
+        let refused = |tail: u64| tail & NO_RECEIVER != 0 || !allowed((tail / ONE_SLOT) as usize);
+        let step = |tail| if refused(tail) { Step::Keep } else { Step::Write(tail + ONE_SLOT) };
+        let tail = self.tail.update("Sender::send", Sync::AcqRel, step);
+        if refused(tail) {
+            return None;
+        }
+        let index = (tail / ONE_SLOT) as usize;
+        self.claimed.store(index + 1, Ordering::Relaxed);
+        Some(index)
+    }
+
+    #[track_caller]
+    pub(super) fn send(&self, message: T) -> Result<(), SendError<T>> {
+        let Some(index) = self.claim(|_| true) else { return Err(SendError(message)) };
+        if !self.wait_for_room(index) {
+            return Err(SendError(message));
+        }
+        self.fill(index, message)?;
+        if self.bound == Some(0) { self.wait_for_receiver(index) } else { Ok(()) }
+    }
+
+    /// The slot whose message must be taken before this one may be filled.
+    fn blocker(&self, index: usize) -> Option<Arc<Slot<T>>> {
+        let bound = self.bound.filter(|&bound| bound > 0)?;
+        Some(self.slot(index.checked_sub(bound)?))
+    }
+
+    /// False if the receiver goes away first.
+    #[track_caller]
+    fn wait_for_room(&self, index: usize) -> bool {
+        self.blocker(index).is_none_or(|slot| await_taken(&slot.state) == TAKEN)
+    }
+
+    #[track_caller]
+    fn fill(&self, index: usize, message: T) -> Result<(), SendError<T>> {
+        let slot = self.slot(index);
+        slot.put(message);
+        let step = |state| if state == GONE { Step::Keep } else { Step::Write(FULL) };
+        match slot.state.update("Sender::send", Sync::AcqRel, step) {
+            GONE => taken_back(&slot),
+            _ => Ok(()),
+        }
+    }
+
+    #[track_caller]
+    fn wait_for_receiver(&self, index: usize) -> Result<(), SendError<T>> {
+        let slot = self.slot(index);
+        if await_taken(&slot.state) == TAKEN { Ok(()) } else { taken_back(&slot) }
+    }
+
+    #[track_caller]
+    pub(super) fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        if self.bound == Some(0) {
+            let step = |waits| if waits == 1 { Step::Write(0) } else { Step::Keep };
+            if self.receiver_waits.update("SyncSender::try_send", Sync::AcqRel, step) == 0 {
+                return Err(self.refusal(message));
+            }
+            let Some(index) = self.claim(|_| true) else { return Err(TrySendError::Disconnected(message)) };
+            return Ok(self.fill(index, message)?);
+        }
+        loop {
+            let index = (self.tail.get("SyncSender::try_send", Sync::Acquire) / ONE_SLOT) as usize;
+            let full = |slot: Arc<Slot<T>>| slot.state.get("SyncSender::try_send", Sync::Acquire) != TAKEN;
+            if self.blocker(index).is_some_and(full) {
+                return Err(self.refusal(message));
+            }
+            if let Some(index) = self.claim(|now| now == index) {
+                return Ok(self.fill(index, message)?);
+            }
+            if self.is_receiver_gone() {
+                return Err(TrySendError::Disconnected(message));
+            }
+        }
+    }
+
+    #[track_caller]
+    fn refusal(&self, message: T) -> TrySendError<T> {
+        if self.is_receiver_gone() { TrySendError::Disconnected(message) } else { TrySendError::Full(message) }
+    }
+
+    #[track_caller]
+    fn is_receiver_gone(&self) -> bool {
+        self.tail.get("SyncSender::try_send", Sync::Acquire) & NO_RECEIVER != 0
+    }
+
+    /// The last sender is gone.
+    #[track_caller]
+    pub(super) fn close(&self) {
+        let slot = self.slot(self.claimed.load(Ordering::Relaxed));
+        slot.state.update("the last Sender's drop", Sync::Release, |_| Step::Write(CLOSED));
+    }
+
+    /// Waits for the message of a slot.
+    #[track_caller]
+    pub(super) fn recv(&self, index: usize) -> Result<T, RecvError> {
+        if self.bound == Some(0) {
+            self.receiver_waits.update("Receiver::recv", Sync::AcqRel, |_| Step::Write(1));
+        }
+        let slot = self.slot(index);
+        let state = slot.state.update("Receiver::recv", Sync::AcqRel, |state| match state {
+            EMPTY => Step::Block,
+            _ => self.take(state),
+        });
+        if state == CLOSED { Err(RecvError) } else { Ok(slot.message().expect("invariant: a full slot has a message")) }
+    }
+
+    fn take(&self, state: u64) -> Step {
+        if state == FULL && self.bound.is_some() { Step::Write(TAKEN) } else { Step::Keep }
+    }
+
+    /// The message of a slot, if it is there.
+    #[track_caller]
+    pub(super) fn try_recv(&self, index: usize) -> Result<T, TryRecvError> {
+        let slot = self.slot(index);
+        match slot.state.update("Receiver::try_recv", Sync::AcqRel, |state| self.take(state)) {
+            FULL => Ok(slot.message().expect("invariant: a full slot has a message")),
+            CLOSED => Err(TryRecvError::Disconnected),
+            _ if self.is_on_its_way(index) => Ok(self.recv(index)?),
+            _ => Err(TryRecvError::Empty),
+        }
+    }
+
+    /// Has a sender taken the slot, so that a later message may be there already? Then std waits for it. With a bound the
+    /// sender may itself be waiting.
+    #[track_caller]
+    fn is_on_its_way(&self, index: usize) -> bool {
+        self.bound.is_none() && (self.tail.get("Receiver::try_recv", Sync::Acquire) / ONE_SLOT) as usize > index
+    }
+
+    /// The receiver, whose next slot is `next`, is gone: no more sends, and what was sent is dropped.
+    #[track_caller]
+    pub(super) fn disconnect(&self, next: usize) {
+        let step = |tail| Step::Write(tail | NO_RECEIVER);
+        let tail = self.tail.update("the Receiver's drop", Sync::AcqRel, step);
+        for index in next..(tail / ONE_SLOT) as usize {
+            let slot = self.slot(index);
+            let state = slot.state.update("the Receiver's drop", Sync::AcqRel, |_| Step::Write(GONE));
+            if state == FULL && self.bound != Some(0) {
+                drop(slot.message());
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn await_taken(state: &Word) -> u64 {
+    state.update("SyncSender::send", Sync::Acquire, |state| match state {
+        TAKEN | GONE => Step::Keep,
+        _ => Step::Block,
+    })
+}
+
+fn taken_back<T>(slot: &Slot<T>) -> Result<(), SendError<T>> {
+    Err(SendError(slot.message().expect("invariant: nobody takes a message of a receiver that is gone")))
+}

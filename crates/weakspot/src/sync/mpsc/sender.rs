@@ -1,0 +1,116 @@
+//! The two kinds of senders.
+
+use super::core::Channel;
+use crate::rt;
+use crate::sync::Arc;
+use std::fmt;
+use std::sync::mpsc::{SendError, TrySendError};
+
+/// Shared by the senders of a channel: dropped with the last of them.
+struct Senders<T> {
+    channel: std::sync::Arc<Channel<T>>,
+}
+
+impl<T> Drop for Senders<T> {
+    fn drop(&mut self) {
+        if rt::in_model() {
+            self.channel.close();
+        }
+    }
+}
+
+/// Sends without waiting. Mirrors [`std::sync::mpsc::Sender`].
+pub struct Sender<T>(Kind<T, std::sync::mpsc::Sender<T>>);
+
+/// Sends and waits for room. Mirrors [`std::sync::mpsc::SyncSender`].
+pub struct SyncSender<T>(Kind<T, std::sync::mpsc::SyncSender<T>>);
+
+enum Kind<T, O> {
+    Inside(Arc<Senders<T>>),
+    Outside(O),
+}
+
+impl<T, O: Clone> Clone for Kind<T, O> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        match self {
+            Self::Inside(senders) => Self::Inside(Arc::clone(senders)),
+            Self::Outside(sender) => Self::Outside(sender.clone()),
+        }
+    }
+}
+
+impl<T> Sender<T> {
+    #[track_caller]
+    pub(super) fn inside(channel: std::sync::Arc<Channel<T>>) -> Self {
+        Self(Kind::Inside(Arc::new(Senders { channel })))
+    }
+
+    pub(super) fn outside(sender: std::sync::mpsc::Sender<T>) -> Self {
+        Self(Kind::Outside(sender))
+    }
+
+    /// Sends a message, or gives it back if the receiver is gone.
+    #[track_caller]
+    pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        match &self.0 {
+            Kind::Inside(senders) => senders.channel.send(message),
+            Kind::Outside(sender) => sender.send(message),
+        }
+    }
+}
+
+impl<T> SyncSender<T> {
+    #[track_caller]
+    pub(super) fn inside(channel: std::sync::Arc<Channel<T>>) -> Self {
+        Self(Kind::Inside(Arc::new(Senders { channel })))
+    }
+
+    pub(super) fn outside(sender: std::sync::mpsc::SyncSender<T>) -> Self {
+        Self(Kind::Outside(sender))
+    }
+
+    /// Waits for room and sends a message, or gives it back if the receiver is gone.
+    #[track_caller]
+    pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        match &self.0 {
+            Kind::Inside(senders) => senders.channel.send(message),
+            Kind::Outside(sender) => sender.send(message),
+        }
+    }
+
+    /// Sends a message if there is room for it.
+    #[track_caller]
+    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        match &self.0 {
+            Kind::Inside(senders) => senders.channel.try_send(message),
+            Kind::Outside(sender) => sender.try_send(message),
+        }
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Clone for SyncSender<T> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for SyncSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SyncSender").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,170 @@
+//! `Once`: something that is done by whoever comes first, while the others wait.
+//!
+//! Inside a model the state is one word that blocks; outside it is std's `Once`. [`Once::run`] is also what
+//! [`OnceLock`](super::OnceLock) is built on.
+
+use crate::rt::{self, Step, Sync, Word};
+use std::fmt;
+
+const INCOMPLETE: u64 = 0;
+const RUNNING: u64 = 1;
+const COMPLETE: u64 = 2;
+const POISONED: u64 = 3;
+
+/// Runs an initialisation once. Mirrors [`std::sync::Once`].
+pub struct Once {
+    word: Word,
+    outside: std::sync::Once,
+}
+
+/// What [`Once::call_once_force`] tells its closure.
+#[derive(Debug)]
+pub struct OnceState {
+    poisoned: bool,
+}
+
+impl OnceState {
+    /// Did an earlier closure panic?
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned
+    }
+}
+
+/// What a panic of the closure leaves behind.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum AfterPanic {
+    /// Later callers panic, too.
+    Poisoned,
+    /// The next caller tries again.
+    Incomplete,
+}
+
+impl Once {
+    /// Nothing has run yet.
+    pub const fn new() -> Self {
+        Self { word: Word::new(INCOMPLETE), outside: std::sync::Once::new() }
+    }
+
+    /// Runs the closure unless one has run already; returns when one has.
+    ///
+    /// # Panics
+    /// If an earlier closure panicked.
+    #[track_caller]
+    pub fn call_once<F: FnOnce()>(&self, f: F) {
+        if self.outside.is_completed() || !rt::in_model() {
+            self.outside.call_once(f);
+            return;
+        }
+        let done = self.run("Once::call_once", false, AfterPanic::Poisoned, |_| f());
+        assert!(done.is_ok(), "Once instance has previously been poisoned");
+    }
+
+    /// Like [`Once::call_once`], but runs the closure even if an earlier one panicked.
+    #[track_caller]
+    pub fn call_once_force<F: FnOnce(&OnceState)>(&self, f: F) {
+        if self.outside.is_completed() || !rt::in_model() {
+            self.outside.call_once_force(|state| f(&OnceState { poisoned: state.is_poisoned() }));
+            return;
+        }
+        let done = self.run("Once::call_once_force", true, AfterPanic::Poisoned, f);
+        done.expect("invariant: poison is ignored");
+    }
+
+    /// Has a closure run to its end?
+    #[track_caller]
+    pub fn is_completed(&self) -> bool {
+        self.outside.is_completed()
+            || (rt::in_model() && self.word.get("Once::is_completed", Sync::Acquire) == COMPLETE)
+    }
+
+    /// Waits until a closure has run to its end.
+    ///
+    /// # Panics
+    /// If the closure panicked.
+    #[track_caller]
+    pub fn wait(&self) {
+        if self.outside.is_completed() || !rt::in_model() {
+            self.outside.wait();
+            return;
+        }
+        let state = self.await_state(|state| state == COMPLETE || state == POISONED);
+        assert!(state == COMPLETE, "Once instance has previously been poisoned");
+    }
+
+    /// Waits until a closure has run to its end, whatever panicked before.
+    #[track_caller]
+    pub fn wait_force(&self) {
+        if self.outside.is_completed() || !rt::in_model() {
+            self.outside.wait_force();
+            return;
+        }
+        self.await_state(|state| state == COMPLETE);
+    }
+
+    #[track_caller]
+    fn await_state(&self, over: impl Fn(u64) -> bool) -> u64 {
+        let step = |state| if over(state) { Step::Keep } else { Step::Block };
+        self.word.update("Once::wait", Sync::Acquire, step)
+    }
+
+    /// Inside a model: runs the closure or waits for the one who does. An error if it is poisoned and that matters.
+    #[track_caller]
+    pub(super) fn run(
+        &self,
+        what: &'static str,
+        force: bool,
+        after_panic: AfterPanic,
+        f: impl FnOnce(&OnceState),
+    ) -> Result<(), ()> {
+        let found = self.word.update(what, Sync::AcqRel, |state| match state {
+            RUNNING => Step::Block,
+            INCOMPLETE => Step::Write(RUNNING),
+            POISONED if force => Step::Write(RUNNING),
+            _ => Step::Keep,
+        });
+        match found {
+            COMPLETE => return Ok(()),
+            POISONED if !force => return Err(()),
+            _ => {}
+        }
+        let mut finish = Finish { word: &self.word, what, state: after_panic.state() };
+        f(&OnceState { poisoned: found == POISONED });
+        finish.state = COMPLETE;
+        Ok(())
+    }
+}
+
+impl AfterPanic {
+    fn state(self) -> u64 {
+        match self {
+            Self::Poisoned => POISONED,
+            Self::Incomplete => INCOMPLETE,
+        }
+    }
+}
+
+/// Leaves the running state, by the normal way or by a panic.
+struct Finish<'a> {
+    word: &'a Word,
+    what: &'static str,
+    state: u64,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        let state = self.state;
+        self.word.update(self.what, Sync::Release, |_| Step::Write(state));
+    }
+}
+
+impl Default for Once {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,143 @@
+//! `OnceLock`: a cell that is written once.
+//!
+//! A value that was set outside any model stays set inside. What is set inside a model belongs to one execution: the
+//! state word is new in the next one, and a value that is still there (in a `static`) is overwritten without being
+//! dropped, because its destructor would act on objects of an execution that is over.
+
+use super::once::{AfterPanic, Once};
+use crate::rt;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem;
+
+/// A cell that is written at most once. Mirrors [`std::sync::OnceLock`].
+pub struct OnceLock<T> {
+    once: Once,
+    /// Only looked at when `once` is complete; only written by the closure that `once` runs.
+    inside: UnsafeCell<Option<T>>,
+    outside: std::sync::OnceLock<T>,
+}
+
+// SAFETY: `inside` is written by one thread at a time, the one that `once` lets run, and read after that. Another
+// thread may drop what this one has put in, hence `Send`.
+unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
+
+impl<T> OnceLock<T> {
+    /// An empty cell.
+    pub const fn new() -> Self {
+        Self { once: Once::new(), inside: UnsafeCell::new(None), outside: std::sync::OnceLock::new() }
+    }
+
+    /// The value, if there is one.
+    #[track_caller]
+    pub fn get(&self) -> Option<&T> {
+        match self.outside.get() {
+            None if rt::in_model() && self.once.is_completed() => self.inside(),
+            value => value,
+        }
+    }
+
+    fn inside(&self) -> Option<&T> {
+        // SAFETY: called after `once` was seen complete, and nobody writes after that.
+        unsafe { (*self.inside.get()).as_ref() }
+    }
+
+    /// The value, if there is one.
+    pub fn get_mut(&mut self) -> Option<&mut T> {
+        if self.outside.get().is_some() || !rt::in_model() {
+            return self.outside.get_mut();
+        }
+        if self.once.is_completed() { self.inside.get_mut().as_mut() } else { None }
+    }
+
+    /// Sets the value, or gives it back if there is one.
+    #[track_caller]
+    pub fn set(&self, value: T) -> Result<(), T> {
+        let mut value = Some(value);
+        self.get_or_init(|| value.take().expect("invariant: the closure is called once"));
+        value.map_or(Ok(()), Err)
+    }
+
+    /// The value; the closure makes it if there is none. If the closure panics, the cell stays empty.
+    #[track_caller]
+    pub fn get_or_init<F: FnOnce() -> T>(&self, f: F) -> &T {
+        if self.outside.get().is_some() || !rt::in_model() {
+            return self.outside.get_or_init(f);
+        }
+        let done = self.once.run("OnceLock::get_or_init", true, AfterPanic::Incomplete, |_| self.put(f()));
+        done.expect("invariant: poison is ignored");
+        self.inside().expect("invariant: the closure has put a value")
+    }
+
+    fn put(&self, value: T) {
+        // SAFETY: `once` is running us and nobody else, and nobody reads before it is complete.
+        let stale = unsafe { (*self.inside.get()).replace(value) };
+        mem::forget(stale);
+    }
+
+    /// Waits until there is a value.
+    #[track_caller]
+    pub fn wait(&self) -> &T {
+        if self.outside.get().is_some() || !rt::in_model() {
+            return self.outside.wait();
+        }
+        self.once.wait_force();
+        self.inside().expect("invariant: complete means that there is a value")
+    }
+
+    /// The value, if there is one.
+    pub fn into_inner(mut self) -> Option<T> {
+        self.take()
+    }
+
+    /// Takes the value out and leaves the cell empty.
+    pub fn take(&mut self) -> Option<T> {
+        let there = self.get_mut().is_some();
+        let cell = mem::take(self);
+        let Self { inside, outside, .. } = cell;
+        outside.into_inner().or_else(|| {
+            let value = inside.into_inner();
+            if there {
+                return value;
+            }
+            mem::forget(value);
+            None
+        })
+    }
+}
+
+impl<T> Default for OnceLock<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> From<T> for OnceLock<T> {
+    fn from(value: T) -> Self {
+        let cell = Self::new();
+        match cell.set(value) {
+            Ok(()) => cell,
+            Err(_) => unreachable!("a new cell is empty"),
+        }
+    }
+}
+
+impl<T: Clone> Clone for OnceLock<T> {
+    fn clone(&self) -> Self {
+        self.get().cloned().map_or_else(Self::new, Self::from)
+    }
+}
+
+impl<T: PartialEq> PartialEq for OnceLock<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<T: Eq> Eq for OnceLock<T> {}
+
+impl<T> fmt::Debug for OnceLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnceLock").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,90 @@
+//! Futures inside and outside a model.
+#![allow(clippy::unwrap_used)]
+
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
+use weakspot::future::{AtomicWaker, block_on};
+use weakspot::sync::atomic::AtomicBool;
+use weakspot::sync::atomic::Ordering::{Acquire, Release};
+use weakspot::sync::{Arc, Mutex, Notify};
+use weakspot::{Builder, thread};
+
+/// Waits for a flag: registers, then looks.
+fn wait_for_flag() {
+    let shared = Arc::new((AtomicWaker::new(), AtomicBool::new(false)));
+    let other = Arc::clone(&shared);
+    let thread = thread::spawn(move || {
+        other.1.store(true, Release);
+        other.0.wake();
+    });
+    block_on(poll_fn(|context| {
+        shared.0.register_by_ref(context.waker());
+        if shared.1.load(Acquire) { Poll::Ready(()) } else { Poll::Pending }
+    }));
+    thread.join().unwrap();
+    drop(shared.0.take_waker());
+}
+
+#[test]
+fn a_future_that_registers_first_is_woken() {
+    wait_for_flag();
+    let report = Builder::new().check(wait_for_flag);
+    assert!(!report.is_failure(), "{report}");
+    assert!(report.exhaustive);
+}
+
+#[test]
+fn a_future_that_looks_first_sleeps_for_ever() {
+    let report = Builder::new().check(|| {
+        let shared = Arc::new((AtomicWaker::new(), AtomicBool::new(false)));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            other.1.store(true, Release);
+            other.0.wake();
+        });
+        block_on(poll_fn(|context| {
+            if shared.1.load(Acquire) {
+                return Poll::Ready(());
+            }
+            shared.0.register_by_ref(context.waker());
+            Poll::Pending
+        }));
+        thread.join().unwrap();
+    });
+    assert!(report.is_failure());
+    assert!(report.to_string().contains("deadlock"), "{report}");
+}
+
+#[test]
+fn a_leaked_waker_is_reported() {
+    let report = Builder::new().check(|| {
+        let kept: Arc<Mutex<Option<Waker>>> = Arc::new(Mutex::new(None));
+        block_on(poll_fn(|context| {
+            *kept.lock().unwrap() = Some(context.waker().clone());
+            Poll::Ready(())
+        }));
+        std::mem::forget(kept.lock().unwrap().take());
+    });
+    assert!(report.is_failure());
+    assert!(report.to_string().contains("waker"), "{report}");
+}
+
+fn wait_and_notify() {
+    let notify = Arc::new((Notify::new(), AtomicBool::new(false)));
+    let other = Arc::clone(&notify);
+    let thread = thread::spawn(move || {
+        other.1.store(true, Release);
+        other.0.notify();
+    });
+    while !notify.1.load(Acquire) {
+        notify.0.wait();
+    }
+    thread.join().unwrap();
+}
+
+#[test]
+fn notify_wakes_the_waiting_thread() {
+    wait_and_notify();
+    let report = Builder::new().check(wait_and_notify);
+    assert!(!report.is_failure(), "{report}");
+}

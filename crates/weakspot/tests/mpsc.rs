@@ -1,0 +1,180 @@
+//! Channels inside and outside a model.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+use weakspot::sync::mpsc::{self, RecvTimeoutError, TryRecvError, TrySendError};
+use weakspot::{Builder, Report, thread};
+
+fn passes(test: fn()) -> Report {
+    let report = Builder::new().check(test);
+    assert!(!report.is_failure(), "{report}");
+    assert!(report.exhaustive, "{report}");
+    report
+}
+
+fn one_sender() {
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::spawn(move || (0..3).for_each(|message| sender.send(message).unwrap()));
+    assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 1, 2]);
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_waiting_receiver_and_one_sender_have_one_execution() {
+    one_sender();
+    assert_eq!(passes(one_sender).executions, 1);
+}
+
+#[test]
+fn the_order_of_two_senders_is_explored() {
+    let report = passes(|| {
+        let (sender, receiver) = mpsc::channel();
+        let other = sender.clone();
+        let threads = [thread::spawn(move || sender.send(1).unwrap()), thread::spawn(move || other.send(2).unwrap())];
+        let received = [receiver.recv().unwrap(), receiver.recv().unwrap()];
+        assert!(received == [1, 2] || received == [2, 1]);
+        assert!(receiver.recv().is_err());
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+    assert_eq!(report.executions, 4, "who sends first, and who drops the last sender");
+}
+
+#[test]
+fn try_recv_sees_nothing_or_the_message() {
+    let report = passes(|| {
+        let (sender, receiver) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            sender.send(5).unwrap();
+            sender
+        });
+        let early = receiver.try_recv();
+        assert!(early == Ok(5) || early == Err(TryRecvError::Empty));
+        let sender = thread.join().unwrap();
+        assert_eq!(early.or_else(|_| receiver.try_recv()), Ok(5));
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+        drop(sender);
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
+    });
+    assert!(report.executions <= 3, "{}", report.executions);
+}
+
+#[test]
+fn a_send_after_the_receiver_is_gone_gives_the_message_back() {
+    let test = || {
+        let (sender, receiver) = mpsc::channel();
+        sender.send(1).unwrap();
+        drop(receiver);
+        assert_eq!(sender.send(2).unwrap_err().0, 2);
+    };
+    test();
+    passes(test);
+}
+
+#[test]
+fn a_bounded_channel_holds_no_more_than_its_bound() {
+    let test = || {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        sender.send(1).unwrap();
+        assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
+        assert_eq!(receiver.recv(), Ok(1));
+        sender.try_send(3).unwrap();
+        assert_eq!(receiver.try_recv(), Ok(3));
+        drop(receiver);
+        assert_eq!(sender.try_send(4), Err(TrySendError::Disconnected(4)));
+    };
+    test();
+    passes(test);
+}
+
+fn bounded() {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let thread = thread::spawn(move || (0..3).for_each(|message| sender.send(message).unwrap()));
+    assert_eq!(receiver.into_iter().collect::<Vec<_>>(), [0, 1, 2]);
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_bounded_channel_delivers_in_one_execution() {
+    bounded();
+    assert_eq!(passes(bounded).executions, 1);
+}
+
+fn rendezvous() {
+    let (sender, receiver) = mpsc::sync_channel(0);
+    let thread = thread::spawn(move || sender.send(1).unwrap());
+    assert_eq!(receiver.recv(), Ok(1));
+    thread.join().unwrap();
+    assert!(receiver.recv().is_err());
+}
+
+#[test]
+fn a_rendezvous_hands_over() {
+    rendezvous();
+    passes(rendezvous);
+}
+
+#[test]
+fn a_waiting_sender_is_told_that_the_receiver_is_gone() {
+    passes(|| {
+        let (sender, receiver) = mpsc::sync_channel(0);
+        let thread = thread::spawn(move || sender.send(1));
+        drop(receiver);
+        assert_eq!(thread.join().unwrap().unwrap_err().0, 1);
+    });
+}
+
+#[test]
+fn a_rendezvous_without_a_receiver_deadlocks() {
+    let report = Builder::new().check(|| {
+        let (sender, receiver) = mpsc::sync_channel(0);
+        sender.send(1).unwrap();
+        drop(receiver);
+    });
+    assert!(report.is_failure());
+    assert!(report.to_string().contains("deadlock"), "{report}");
+}
+
+#[test]
+fn a_timeout_may_come_first() {
+    let outcomes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = std::sync::Arc::clone(&outcomes);
+    let report = Builder::new().check(move || {
+        let (sender, receiver) = mpsc::channel();
+        let thread = thread::spawn(move || sender.send(1));
+        let outcome = receiver.recv_timeout(Duration::from_secs(1));
+        drop(receiver);
+        let _ = thread.join().unwrap();
+        seen.lock().unwrap().push(outcome);
+    });
+    assert!(!report.is_failure(), "{report}");
+    let outcomes = outcomes.lock().unwrap();
+    assert!(outcomes.contains(&Ok(1)) && outcomes.contains(&Err(RecvTimeoutError::Timeout)), "{outcomes:?}");
+}
+
+#[test]
+fn a_receiver_that_nobody_sends_to_deadlocks() {
+    let report = Builder::new().check(|| {
+        let (sender, receiver) = mpsc::channel::<u8>();
+        let _ = receiver.recv();
+        drop(sender);
+    });
+    assert!(report.is_failure());
+    assert!(report.to_string().contains("deadlock"), "{report}");
+}
+
+#[test]
+fn what_was_sent_happens_before_what_is_received() {
+    use weakspot::cell::Cell;
+    passes(|| {
+        let (sender, receiver) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let cell = Cell::new(0);
+            cell.set(1);
+            sender.send(cell).unwrap();
+        });
+        assert_eq!(receiver.recv().unwrap().get(), 1);
+        thread.join().unwrap();
+    });
+}

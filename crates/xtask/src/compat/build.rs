@@ -1,0 +1,108 @@
+//! Test executables of a suite, with weakspot in loom's place or with loom itself.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+use super::fetch::file;
+use super::suites::{LoomVersion, Suite};
+use crate::repository::{self, ChoreError};
+
+/// Who explores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// The package under `compat/`.
+    Weakspot,
+    /// What the registry has.
+    Loom,
+}
+
+impl Engine {
+    /// How it is called in tables and folders.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Weakspot => "weakspot",
+            Self::Loom => "loom",
+        }
+    }
+}
+
+/// A test executable.
+#[derive(Debug)]
+pub struct Executable {
+    /// The target it is made from.
+    pub target: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// One line of cargo's messages.
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+    target: Option<Target>,
+    executable: Option<PathBuf>,
+    profile: Option<Profile>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+/// The executables, or what cargo says if it cannot build them.
+pub fn build(
+    suite: &Suite,
+    source: &Path,
+    engine: Engine,
+    release: bool,
+) -> Result<Result<Vec<Executable>, String>, ChoreError> {
+    let output = command(suite, source, engine, release)?.output().map_err(|error| file(source, error))?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    if engine == Engine::Weakspot && log.contains("was not used in the crate graph") {
+        return Ok(Err(format!("the patch is not used:\n{log}")));
+    }
+    if !output.status.success() {
+        return Ok(Err(log.into_owned()));
+    }
+    let messages = output.stdout.split(|&byte| byte == b'\n');
+    Ok(Ok(messages.filter_map(|line| serde_json::from_slice(line).ok()).filter_map(executable).collect()))
+}
+
+fn executable(message: Message) -> Option<Executable> {
+    let is_test = message.reason == "compiler-artifact" && message.profile?.test;
+    let (target, path) = (message.target?.name, message.executable?);
+    is_test.then_some(Executable { target, path })
+}
+
+fn command(suite: &Suite, source: &Path, engine: Engine, release: bool) -> Result<Command, ChoreError> {
+    let root = repository::root().canonicalize().map_err(|error| file(&repository::root(), error))?;
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
+        .args(suite.targets)
+        .current_dir(source)
+        .env("CARGO_TARGET_DIR", root.join("target/compat").join(engine.name()))
+        .env("RUSTFLAGS", suite.cfg.map_or_else(String::new, |cfg| format!("--cfg {cfg}")));
+    if !suite.features.is_empty() {
+        command.args(["--features", suite.features]);
+    }
+    if release {
+        command.arg("--release");
+    }
+    if engine == Engine::Weakspot {
+        let package = match suite.loom {
+            LoomVersion::Seven => "compat/loom",
+            LoomVersion::Five => "compat/loom-0.5",
+        };
+        let path = root.join(package).display().to_string();
+        command.args(["--config", &format!("patch.crates-io.loom.path={path:?}")]);
+    }
+    Ok(command)
+}

@@ -1,0 +1,120 @@
+//! `cargo xtask compat`: published test suites that were written for loom, run unchanged with weakspot in loom's place.
+//!
+//! cargo fetches the crates of [`suites`] from the registry; each is copied to `target/compat/suites` and tested there
+//! with its own flags and nothing changed but `--config patch.crates-io.loom.path=…`. Every test runs in a process of its
+//! own with a limit of time. With `--with-loom` the same tests run with the real loom as well, for comparison.
+//!
+//! | module | its part |
+//! |---|---|
+//! | [`suites`] | which crates, with which flags |
+//! | [`fetch`] | the sources, by way of cargo |
+//! | [`build`] | test executables |
+//! | [`measure`] | one test: verdict, executions, time |
+//! | [`table`] | what is printed |
+//!
+//! This takes long and needs the registry, so it is no part of the tests of the repository.
+
+mod build;
+mod fetch;
+mod measure;
+mod suites;
+mod table;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::repository::{self, ChoreError};
+use build::Engine;
+use suites::{SUITES, Suite};
+
+/// What to run.
+#[derive(Debug, Args)]
+pub struct CompatArgs {
+    /// Only these crates; `promised` stands for those that the project promises to run
+    suites: Vec<String>,
+
+    /// Only tests whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    test: Option<String>,
+
+    /// Run every test with loom, too
+    #[arg(long)]
+    with_loom: bool,
+
+    /// Seconds for each test
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    limit: u64,
+
+    /// Build with optimisation
+    #[arg(long)]
+    release: bool,
+
+    /// Name the suites and stop
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs the suites and prints a table for each.
+pub fn run(args: &CompatArgs) -> Result<(), ChoreError> {
+    let chosen = choose(args)?;
+    let mut out = io::stdout().lock();
+    if args.list {
+        return table::list(&mut out, &chosen).map_err(printing);
+    }
+    let folder = repository::root().join("target/compat");
+    let sources = fetch::fetch(&folder, &chosen)?;
+    let mut failures = 0;
+    for (suite, source) in chosen.iter().zip(&sources) {
+        failures += run_suite(&mut out, args, suite, source)?;
+    }
+    if failures > 0 {
+        return Err(ChoreError::Failed(format!("{failures} test(s) do not pass with weakspot")));
+    }
+    Ok(())
+}
+
+fn choose(args: &CompatArgs) -> Result<Vec<&'static Suite>, ChoreError> {
+    let is_called = |suite: &Suite, name: &str| suite.name == name || (suite.promised && name == "promised");
+    if let Some(unknown) = args.suites.iter().find(|name| !SUITES.iter().any(|suite| is_called(suite, name))) {
+        return Err(ChoreError::Failed(format!("there is no suite `{unknown}`: --list names those that are")));
+    }
+    let wanted = |suite: &&Suite| args.suites.is_empty() || args.suites.iter().any(|name| is_called(suite, name));
+    Ok(SUITES.iter().filter(wanted).collect())
+}
+
+/// Returns how many tests do not pass with weakspot.
+fn run_suite(out: &mut impl Write, args: &CompatArgs, suite: &Suite, source: &Path) -> Result<usize, ChoreError> {
+    let engines: &[Engine] = if args.with_loom { &[Engine::Weakspot, Engine::Loom] } else { &[Engine::Weakspot] };
+    table::heading(out, suite, engines).map_err(printing)?;
+    let mut built = Vec::new();
+    for &engine in engines {
+        match build::build(suite, source, engine, args.release)? {
+            Ok(executables) => built.push((engine, executables)),
+            Err(log) => {
+                table::not_built(out, engine, &log).map_err(printing)?;
+                if engine == Engine::Weakspot {
+                    return Ok(1);
+                }
+            }
+        }
+    }
+    let limit = Duration::from_secs(args.limit);
+    let tests = measure::tests(&built[0].1, suite, args.test.as_deref())?;
+    let mut failures = 0;
+    for test in &tests {
+        let measures: Vec<_> = built
+            .iter()
+            .map(|(engine, executables)| measure::measure(executables, source, test, *engine, limit))
+            .collect::<Result<_, _>>()?;
+        failures += usize::from(!measures[0].verdict.is_good());
+        table::row(out, test, &measures).map_err(printing)?;
+    }
+    Ok(failures)
+}
+
+fn printing(error: io::Error) -> ChoreError {
+    ChoreError::File { path: "standard output".to_owned(), error }
+}

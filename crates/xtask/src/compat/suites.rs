@@ -1,0 +1,101 @@
+//! The suites.
+
+/// Which version of loom a suite asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoomVersion {
+    /// 0.7
+    Seven,
+    /// 0.5
+    Five,
+}
+
+/// A published crate with tests for loom.
+#[derive(Debug)]
+pub struct Suite {
+    /// The crate.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// The `--cfg` that turns loom on, if one does.
+    pub cfg: Option<&'static str>,
+    /// Its features.
+    pub features: &'static str,
+    /// Which targets are tested.
+    pub targets: &'static [&'static str],
+    /// Only tests whose name contains this: the others are not for loom.
+    pub filter: &'static str,
+    /// The loom it was written for.
+    pub loom: LoomVersion,
+    /// Does the project promise to run it?
+    pub promised: bool,
+}
+
+impl Suite {
+    const fn new(name: &'static str, version: &'static str, targets: &'static [&'static str]) -> Self {
+        Self {
+            name,
+            version,
+            cfg: Some("loom"),
+            features: "",
+            targets,
+            filter: "",
+            loom: LoomVersion::Seven,
+            promised: false,
+        }
+    }
+
+    const fn cfg(self, cfg: Option<&'static str>) -> Self {
+        Self { cfg, ..self }
+    }
+
+    const fn features(self, features: &'static str) -> Self {
+        Self { features, ..self }
+    }
+
+    const fn filter(self, filter: &'static str) -> Self {
+        Self { filter, ..self }
+    }
+
+    const fn loom_0_5(self) -> Self {
+        Self { loom: LoomVersion::Five, ..self }
+    }
+
+    const fn promised(self) -> Self {
+        Self { promised: true, ..self }
+    }
+}
+
+const LIB: &[&str] = &["--lib"];
+const LOOM: &[&str] = &["--test", "loom"];
+
+/// All suites, the promised ones first.
+pub const SUITES: &[Suite] = &[
+    Suite::new("boxcar", "0.2.14", &["--test", "loom", "--test", "loom_buckets"]).features("loom").promised(),
+    Suite::new("left-right", "0.11.8", LOOM).promised(),
+    Suite::new("parking", "2.2.1", LOOM).features("loom").promised(),
+    Suite::new("concurrent-queue", "2.5.0", LOOM).features("loom").promised(),
+    Suite::new("oneshot", "0.2.1", LOOM).cfg(Some("oneshot_loom")).features("loom,std,async").promised(),
+    Suite::new("cordyceps", "0.3.5", LIB).promised(),
+    Suite::new("crossbeam-epoch", "0.9.21", LOOM).cfg(Some("crossbeam_loom")).features("loom").promised(),
+    Suite::new("st3", "0.4.1", &["--test", "integration"]).cfg(Some("st3_loom")).loom_0_5().promised(),
+    Suite::new("arcshift", "0.4.10", LIB).features("loom"),
+    Suite::new("async-event", "0.2.1", LIB).cfg(Some("async_event_loom")).loom_0_5(),
+    Suite::new("async-lock", "3.5.0", LOOM).features("loom"),
+    Suite::new("bytes", "1.12.1", LIB),
+    Suite::new("clhlock", "0.2.2", LIB).filter("loom"),
+    Suite::new("diatomic-waker", "0.2.3", LIB).cfg(Some("diatomic_waker_loom")),
+    Suite::new("event-listener", "5.4.2", LOOM).features("loom"),
+    Suite::new("flashmap", "0.2.0", LOOM).features("loom"),
+    Suite::new("haphazard", "0.1.8", LOOM),
+    Suite::new("idr-ebr", "0.3.3", LOOM).cfg(Some("idr_ebr_loom")).features("loom"),
+    Suite::new("maitake-sync", "0.3.0", LIB),
+    Suite::new("mcslock", "0.4.2", LIB).features("thread_local,barging").filter("loom"),
+    Suite::new("multishot", "0.3.2", LIB).cfg(Some("multishot_loom")).loom_0_5(),
+    Suite::new("rtic-sync", "1.6.0", LIB),
+    Suite::new("saa", "5.6.2", LIB).cfg(None).features("loom").filter("models"),
+    Suite::new("sdd", "4.8.11", LIB).cfg(None).features("loom").filter("models"),
+    Suite::new("sharded-slab", "0.1.7", LIB).features("loom").loom_0_5(),
+    Suite::new("tachyonix", "0.3.1", LIB).cfg(Some("tachyonix_loom")),
+    Suite::new("thingbuf", "0.1.6", LIB).loom_0_5(),
+    Suite::new("tokio", "1.54.1", LIB).features("full").filter("sync::tests"),
+];

@@ -1,0 +1,62 @@
+//! What the command prints.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::build::Engine;
+use super::measure::{Measure, Test, Verdict};
+use super::suites::{LoomVersion, Suite};
+
+/// How wide the names of tests are.
+const NAME: usize = 58;
+
+/// The suites with their flags.
+pub fn list(out: &mut impl Write, suites: &[&Suite]) -> io::Result<()> {
+    for suite in suites {
+        let loom = if suite.loom == LoomVersion::Five { "loom 0.5" } else { "loom 0.7" };
+        let cfg = suite.cfg.map_or_else(String::new, |cfg| format!("--cfg {cfg} "));
+        let features =
+            if suite.features.is_empty() { String::new() } else { format!("--features {} ", suite.features) };
+        writeln!(out, "{:22}{loom}  {cfg}{features}{}", suite.name, suite.targets.join(" "))?;
+    }
+    Ok(())
+}
+
+/// The head of a suite's table.
+pub fn heading(out: &mut impl Write, suite: &Suite, engines: &[Engine]) -> io::Result<()> {
+    writeln!(out, "\n{} {}", suite.name, suite.version)?;
+    write!(out, "  {:NAME$}", "")?;
+    for engine in engines {
+        write!(out, "{:^33}", engine.name())?;
+    }
+    writeln!(out)?;
+    out.flush()
+}
+
+/// One test.
+pub fn row(out: &mut impl Write, test: &Test, measures: &[Measure]) -> io::Result<()> {
+    write!(out, "  {:NAME$}", test.name)?;
+    for measure in measures {
+        let executions = match (measure.executions, measure.verdict) {
+            (None, _) => "?".to_owned(),
+            (Some(count), Verdict::OutOfTime) => format!("> {count}"),
+            (Some(count), _) => count.to_string(),
+        };
+        write!(out, "{executions:>13} {:>7} {:>10} ", measure.verdict.word(), seconds(measure.elapsed))?;
+    }
+    writeln!(out)?;
+    out.flush()
+}
+
+/// cargo could not build it.
+pub fn not_built(out: &mut impl Write, engine: Engine, log: &str) -> io::Result<()> {
+    writeln!(out, "  does not build with {}:", engine.name())?;
+    for line in log.lines().rev().take(40).collect::<Vec<_>>().into_iter().rev() {
+        writeln!(out, "    {line}")?;
+    }
+    out.flush()
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}
