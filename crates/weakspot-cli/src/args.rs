@@ -294,6 +294,16 @@ pub struct FenceArgs {
     /// How to search for them
     #[arg(long, value_enum, default_value_t = Strategy::Guided)]
     pub strategy: Strategy,
+    /// Who is asked about a placement; with `--strategy avoid`, whose states are labelled
+    #[arg(long, value_enum, default_value_t = FenceEngine::Auto)]
+    pub engine: FenceEngine,
+    /// abstract: the abstract domain of buffers [default: fd]
+    #[arg(long, value_enum)]
+    pub domain: Option<Domain>,
+    /// abstract: how many stores of each buffer are kept in order [default: 0, 1, 2, … until that decides; 1 with
+    /// `--strategy avoid`]
+    #[arg(short, value_name = "N")]
+    pub k: Option<u32>,
     /// Write the fenced program here, after it was verified again
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -318,6 +328,19 @@ pub struct FenceArgs {
     /// How much the search may spend.
     #[command(flatten)]
     pub limits: LimitArgs,
+}
+
+/// The engines of `fence`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FenceEngine {
+    /// The best for the program and the goal
+    Auto,
+    /// Every state one by one, buffers bounded
+    Explicit,
+    /// Sets of buffers as automata, unbounded
+    Symbolic,
+    /// Partial-coherence abstractions, unbounded
+    Abstract,
 }
 
 /// How fences are searched for.

@@ -24,7 +24,7 @@ use weakspot_verify::explicit::{self, ExplicitOptions, ExplicitReport};
 use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
 
 /// The folders of the corpus proper.
-const FOLDERS: [&str; 7] = ["litmus-weak", "mutex", "sync", "structures", "papers", "fences", "language"];
+const FOLDERS: [&str; 8] = ["litmus-weak", "mutex", "sync", "structures", "papers", "fences", "language", "bench"];
 /// Enough for every program here; the largest one that can be decided needs less than a tenth.
 const MAX_STATES: u64 = 400_000;
 /// The longest buffer.
@@ -65,6 +65,11 @@ fn processes_written_out_give_the_expected_answers() {
 #[test]
 fn the_language_means_what_the_corpus_says() {
     run_folder("corpus/language", 556);
+}
+
+#[test]
+fn programs_to_measure_with_give_the_expected_answers() {
+    run_folder("corpus/bench", 20);
 }
 
 #[test]

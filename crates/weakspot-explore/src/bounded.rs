@@ -24,6 +24,7 @@ use crate::interleave::{Interleaving, Rest};
 use crate::interpreter::Interpreter;
 use crate::monitor::Finding;
 use crate::outcome::{Access, Outcome, Violation, first_problem, shorter};
+use crate::reorder::may_reorder;
 use crate::system::System;
 
 /// How to search.
@@ -75,11 +76,12 @@ pub fn explore_interleavings(
     }
     let mut system = Interpreter::new(program, options.unroll);
     let (threads, cells) = (system.threads(), system.cells());
+    let watching = options.monitor.filter(|kind| may_reorder(program, kind.model()));
     let judge = Judge {
         options,
         budget,
         progress,
-        monitor: options.monitor.map(|kind| AnyMonitor::new(kind, threads, cells)),
+        monitor: watching.map(|kind| AnyMonitor::new(kind, threads, cells)),
         found: Vec::new(),
         interleavings: 0,
         steps: 0,
@@ -328,7 +330,7 @@ impl Judge<'_> {
         }
         self.outcome.borderline += 1;
         for violation in violations_of(interleaving, &self.found) {
-            self.outcome.note_violation((violation.store, violation.access), violation);
+            self.outcome.violations.entry((violation.store, violation.access)).or_insert(violation);
         }
         if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
@@ -342,7 +344,7 @@ pub(crate) fn violations_of(interleaving: &mut Interleaving<'_, Interpreter<'_>>
         let (store, access) = (access_of(interleaving, store), access_of(interleaving, access));
         if !violations.iter().any(|known| (known.store, known.access) == (store, access)) {
             let actions = interleaving.actions()[..=end].to_vec();
-            violations.push(Violation { store, access, executions: 1, actions });
+            violations.push(Violation { store, access, actions });
         }
     }
     violations

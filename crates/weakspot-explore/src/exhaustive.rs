@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::Program;
@@ -10,7 +10,7 @@ use weakspot_model::machine::Action;
 use weakspot_model::task::{Budget, Progress};
 
 use crate::critical::Critical;
-use crate::graph::{Graph, NONE};
+use crate::graph::{Graph, NONE, Watching};
 use crate::interpreter::Interpreter;
 use crate::linearise::{Lineariser, observed};
 use crate::monitor::operational::Operational;
@@ -18,6 +18,7 @@ use crate::monitor::sober::Sober;
 use crate::monitor::{Event, Finding, Monitor};
 use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
 use crate::parallel::{self, Worker};
+use crate::reorder::may_reorder;
 use crate::system::{System, Token};
 use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor};
 
@@ -30,6 +31,25 @@ pub enum MonitorKind {
     SoberPublished,
     /// The operational monitor of a model (TSO or PSO).
     Operational(MemoryModel),
+}
+
+impl MonitorKind {
+    /// The model it watches for.
+    pub fn model(self) -> MemoryModel {
+        match self {
+            Self::Sober | Self::SoberPublished => MemoryModel::Tso,
+            Self::Operational(model) => model,
+        }
+    }
+
+    /// What the graph can answer in its place.
+    pub fn watching(self) -> Watching {
+        match self {
+            Self::Sober => Watching::Sober,
+            Self::SoberPublished => Watching::Nothing,
+            Self::Operational(model) => Watching::Operational(model),
+        }
+    }
 }
 
 /// What is asked of a search.
@@ -67,6 +87,8 @@ pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, pro
     if let Some(refusal) = Outcome::refusal(program) {
         return refusal;
     }
+    let monitor = options.monitor.filter(|kind| may_reorder(program, kind.model()));
+    let options = &ExploreOptions { monitor, ..options.clone() };
     if options.jobs > 1 {
         return parallel::explore(program, options, budget, progress);
     }
@@ -87,7 +109,10 @@ pub(crate) fn explorer_for<'s, 'p>(
     options: &ExploreOptions,
 ) -> Explorer<'s, Interpreter<'p>> {
     let explorer = Explorer::new(system).with_longest(options.longest);
-    if options.monitor == Some(MonitorKind::Sober) { explorer.watched() } else { explorer }
+    match options.monitor {
+        Some(kind) => explorer.watching(kind.watching()),
+        None => explorer,
+    }
 }
 
 /// Watches graphs: what a monitor finds in any execution of a graph.
@@ -106,27 +131,22 @@ impl Watcher {
         Self { kind, monitor: AnyMonitor::new(kind, threads, cells), room: (threads, cells), found: Vec::new() }
     }
 
-    /// What was found last.
+    /// What was found last and not before: an execution begins as others did, and what the graph knows of that is not
+    /// told again.
     pub fn found(&self) -> &[Finding] {
         &self.found
     }
 
-    /// Watches a graph that cannot be extended; true if something was found. For [`MonitorKind::Sober`] the graph has to
-    /// be a watched one.
+    /// Watches a graph that cannot be extended; true if a store could be pending in it. Quick, if the graph is watched
+    /// for the same monitor.
     #[inline]
     pub fn watch(&mut self, graph: &Graph, ending: Ending, lineariser: &mut Lineariser) -> bool {
         // A stuck read has not happened, but the graph orders it: there only the monitor itself knows.
         let has_happened = !matches!(ending, Ending::Blocked | Ending::Livelock);
-        if self.kind == MonitorKind::Sober && has_happened {
-            if graph.borderline_loads() == 0 {
-                return false;
-            }
+        if has_happened && graph.watches() == self.kind.watching() && graph.watches() != Watching::Nothing {
             self.found.clear();
-            self.found.extend(graph.findings());
-            return true;
-        }
-        if self.monitor.depends_on_order() && has_happened && !graph.may_have_pending_stores() {
-            return false;
+            let found = &mut self.found;
+            return graph.is_borderline(true, |finding| found.push(finding));
         }
         self.run_monitor(graph, lineariser);
         !self.found.is_empty()
@@ -205,10 +225,8 @@ pub(crate) struct Checker<'a> {
     watcher: Option<Watcher>,
     critical: Option<Critical>,
     lineariser: Lineariser,
-    /// The number of the violation of a store and an access, each with its thread and local state.
-    pairs: FxHashMap<(LocalPlace, LocalPlace), usize>,
-    /// Each with the executions it was seen in, and the last of them.
-    violations: Vec<(Violation, u64, u64)>,
+    /// The pairs of a store and an access that have been noted, each with its thread and local state.
+    pairs: FxHashSet<(LocalPlace, LocalPlace)>,
     graphs: u64,
     /// Where the other workers are, if there are any.
     worker: Option<Worker<'a>>,
@@ -230,8 +248,7 @@ impl<'a> Checker<'a> {
             watcher: options.monitor.map(|kind| Watcher::new(kind, system.threads(), system.cells())),
             critical: system.has_critical().then(Critical::default),
             lineariser: Lineariser::default(),
-            pairs: FxHashMap::default(),
-            violations: Vec::new(),
+            pairs: FxHashSet::default(),
             graphs: 0,
             worker,
             outcome: Outcome::default(),
@@ -275,43 +292,31 @@ impl<'a> Checker<'a> {
         flow
     }
 
+    /// The execution is borderline, because of these findings, or of others that have been noted before.
     fn note_findings(&mut self, found: &[Finding], graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
         self.outcome.borderline += 1;
         for &Finding { store, access } in found {
             let place = |id: u32| (graph.event(id).thread, graph.event(id).before);
-            let number = match self.pairs.get(&(place(store), place(access))) {
-                Some(&number) => number,
-                None => self.note_pair(graph, system, store, access),
-            };
-            let (_, executions, last) = &mut self.violations[number];
-            *executions += u64::from(*last != self.outcome.borderline);
-            *last = self.outcome.borderline;
+            if self.pairs.insert((place(store), place(access))) {
+                self.note_pair(graph, system, store, access);
+            }
         }
         if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    /// A pair of accesses in local states that were not seen together yet: the number of their violation.
+    /// A pair of accesses in local states that were not seen together yet.
     #[cold]
-    fn note_pair(&mut self, graph: &Graph, system: &Interpreter<'_>, store: u32, access: u32) -> usize {
-        let place = |id: u32| (graph.event(id).thread, graph.event(id).before);
+    fn note_pair(&mut self, graph: &Graph, system: &Interpreter<'_>, store: u32, access: u32) {
         let pair = (access_of(system, graph, store), access_of(system, graph, access));
-        let known = self.violations.iter().position(|(violation, ..)| (violation.store, violation.access) == pair);
-        let number = known.unwrap_or(self.violations.len());
-        if known.is_none() {
+        if !self.outcome.violations.contains_key(&pair) {
             let actions = self.actions_up_to(graph, access);
             let (store, access) = pair;
-            self.violations.push((Violation { store, access, executions: 0, actions }, 0, 0));
+            self.outcome.violations.insert(pair, Violation { store, access, actions });
         }
-        self.pairs.insert((place(store), place(access)), number);
-        number
     }
 
     /// What was found, when the search is over.
-    pub(crate) fn finish(mut self) -> Outcome {
-        for (violation, executions, _) in self.violations.drain(..) {
-            let pair = (violation.store, violation.access);
-            self.outcome.violations.insert(pair, Violation { executions, ..violation });
-        }
+    pub(crate) fn finish(self) -> Outcome {
         self.outcome
     }
 

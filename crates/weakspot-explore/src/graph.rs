@@ -9,16 +9,23 @@
 //! # Deliberately absent
 //! The graph knows nothing of programs and never decides what to add; `trust` does.
 
+mod buffered;
 mod event;
 mod growth;
 mod relaxed;
 mod revisit;
+mod rows;
+mod watch;
 
-use crate::clocks::{ClockTable, join};
+use std::cell::Cell;
+
 use crate::system::CellId;
 
 use event::Order;
 pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
+pub use rows::MOST_EVENTS;
+use rows::{Lanes, Rows, join, join_masked, row_of};
+pub use watch::Watching;
 
 /// No event; as the source of a read: the initial value.
 pub const NONE: u32 = u32::MAX;
@@ -45,18 +52,25 @@ pub struct Graph {
     cells: Vec<CellEnds>,
     /// The last read of each cell by each thread.
     last_read: Vec<u32>,
-    happens_before: ClockTable,
+    happens_before: Rows,
     /// (po ∪ rf)\*
-    causes: ClockTable,
-    /// Old happens-before rows, each followed by the number of its event.
+    causes: Rows,
+    /// Events whose happens-before rows have changed; the old rows are in `trail_rows`.
     trail: Vec<u32>,
-    /// Old values of [`Event::pending_store`].
-    pending_trail: Vec<(u32, u32)>,
-    scratch: Vec<u32>,
+    trail_rows: Vec<Lanes>,
+    scratch: Vec<Lanes>,
+    /// Lets the entries of happens-before through, and not those of relaxed happens-before.
+    strict: Vec<Lanes>,
+    /// Which question is asked of the accesses.
+    watching: Watching,
     /// Relaxed happens-before is kept, too.
     watched: bool,
-    /// How many loads have a pending store.
-    borderline: u32,
+    /// The accesses the question is asked of, in order.
+    candidates: Vec<u32>,
+    /// The question has been asked of all accesses before this event.
+    asked: Cell<u32>,
+    /// The first of them for which there was a pending store, or [`NONE`].
+    first_pending: Cell<u32>,
 }
 
 impl Graph {
@@ -69,13 +83,17 @@ impl Graph {
             threads: vec![end; threads],
             last_read: vec![NONE; cells.len() * threads],
             cells,
-            happens_before: ClockTable::new(threads),
-            causes: ClockTable::new(threads),
+            happens_before: Rows::new(threads),
+            causes: Rows::new(threads),
             trail: Vec::new(),
-            pending_trail: Vec::new(),
-            scratch: vec![0; threads],
+            trail_rows: Vec::new(),
+            scratch: row_of(0, threads, 0),
+            strict: row_of(threads, threads, u16::MAX),
+            watching: Watching::Nothing,
             watched: false,
-            borderline: 0,
+            candidates: Vec::new(),
+            asked: Cell::new(0),
+            first_pending: Cell::new(NONE),
         }
     }
 
@@ -177,12 +195,6 @@ impl Graph {
         self.happens_before.entry(later, earlier.thread as usize) > earlier.index
     }
 
-    /// The happens-before clock of an event.
-    #[inline]
-    pub fn clock(&self, event: u32) -> &[u32] {
-        self.happens_before.row(event)
-    }
-
     /// Does an event happen before what the thread does next?
     #[inline]
     pub fn happens_before_next_of(&self, earlier: u32, thread: usize) -> bool {
@@ -195,7 +207,8 @@ impl Graph {
         self.events.capacity() * size_of::<Event>()
             + self.happens_before.bytes()
             + self.causes.bytes()
-            + (self.trail.capacity() + self.last_read.capacity()) * size_of::<u32>()
+            + self.trail_rows.capacity() * size_of::<Lanes>()
+            + (self.trail.capacity() + self.last_read.capacity() + self.candidates.capacity()) * size_of::<u32>()
     }
 
     fn blank(&self, thread: usize, kind: EventKind) -> Event {
@@ -229,27 +242,28 @@ impl Graph {
             before: end.token,
             last_load,
             last_store,
-            pending_store: NONE,
             trail: self.trail.len() as u32,
-            pending_trail: self.pending_trail.len() as u32,
+            touched: NONE,
+            asked: self.asked.get(),
+            first_pending: self.first_pending.get(),
         }
     }
 
     /// Fills the scratch row with the clock of what the thread does next, as far as program order goes.
     #[inline]
     fn start_clock(&mut self, event: &Event) {
-        let width = self.threads.len();
         if event.po_prev == NONE {
-            self.scratch.fill(0);
+            self.scratch.fill(Lanes::default());
+        } else if self.watched {
+            self.start_relaxed_clock(event);
         } else {
-            self.scratch[..width].copy_from_slice(&self.happens_before.row(event.po_prev)[..width]);
-            if self.watched {
-                self.start_relaxed_clock(event);
-            }
+            self.scratch.copy_from_slice(self.happens_before.row(event.po_prev));
         }
-        self.scratch[event.thread as usize] = event.index + 1;
+        let (width, own) = (self.threads.len(), event.thread as usize);
+        let row = self.scratch.as_flattened_mut();
+        row[own] = event.index as u16 + 1;
         if self.watched && matches!(event.kind.order(), Order::Store | Order::Interlocked) {
-            self.scratch[width + event.thread as usize] = event.index + 1;
+            row[width + own] = event.index as u16 + 1;
         }
     }
 
@@ -264,7 +278,7 @@ impl Graph {
         if event.source != NONE {
             self.causes.join_rows(id, event.source);
         }
-        self.causes.row_mut(id)[event.thread as usize] = event.index + 1;
+        self.causes.set(id, event.thread as usize, event.index + 1);
     }
 
     /// Appends an event whose happens-before clock is in the scratch row.
@@ -277,6 +291,7 @@ impl Graph {
         end.last = id;
         end.len += 1;
         self.events.push(event);
+        self.note_candidate(id);
         id
     }
 
@@ -299,17 +314,18 @@ impl Graph {
         };
         self.start_clock(&event);
         if source != NONE {
-            let width = if self.is_forwarded(&event) { self.threads.len() } else { self.scratch.len() };
-            join(&mut self.scratch[..width], self.happens_before.row(source));
+            let row = self.happens_before.row(source);
+            if self.is_forwarded(&event) {
+                join_masked(&mut self.scratch, row, &self.strict);
+            } else {
+                join(&mut self.scratch, row);
+            }
         }
         let overwritten_by = self.write_after(cell, source);
         let id = self.push(event);
         self.last_read[slot] = id;
         if overwritten_by != NONE {
             self.propagate(overwritten_by);
-        }
-        if self.watched {
-            self.watch_load(id);
         }
         id
     }
@@ -351,25 +367,38 @@ impl Graph {
     /// after `from`.
     #[inline(never)]
     fn propagate(&mut self, from: u32) {
-        let (from_thread, from_index) = (self.event(from).thread as usize, self.event(from).index);
+        let Event { thread: from_thread, index: from_index, .. } = *self.event(from);
         let newest = self.events.len() as u32 - 1;
-        let width = self.threads.len();
-        for thread in 0..width {
+        let mut lowest = NONE;
+        for thread in 0..self.threads.len() {
             let mut event = self.threads[thread].last;
-            while event != NONE && self.happens_before.entry(event, from_thread) > from_index {
+            while event != NONE && self.happens_before.entry(event, from_thread as usize) > from_index {
                 if event != newest {
-                    self.trail.extend_from_slice(self.happens_before.row(event));
-                    self.trail.push(event);
-                    let row = self.happens_before.row_mut(event);
-                    // Relaxed happens-before goes on from here only if it led here.
-                    let joined = if self.watched && row[width + from_thread] <= from_index { width } else { row.len() };
-                    join(&mut row[..joined], &self.scratch);
+                    self.change_row(event, from_thread as usize, from_index);
+                    lowest = lowest.min(event);
                 }
                 event = self.event(event).po_prev;
             }
         }
-        if self.watched {
-            self.watch_loads_after(from_thread, from_index);
+        self.event_mut(newest).touched = lowest;
+        self.forget_answers(lowest);
+    }
+
+    /// Joins the scratch row into that of an event that comes after event `from_index` of `from_thread`.
+    #[inline]
+    fn change_row(&mut self, event: u32, from_thread: usize, from_index: u32) {
+        // Relaxed happens-before goes on from here only if it led here.
+        let strictly = self.watched && {
+            let column = self.threads.len() + from_thread;
+            self.happens_before.entry(event, column) <= from_index
+        };
+        let row = self.happens_before.row_mut(event);
+        self.trail.push(event);
+        self.trail_rows.extend_from_slice(row);
+        if strictly {
+            join_masked(row, &self.scratch, &self.strict);
+        } else {
+            join(row, &self.scratch);
         }
     }
 
@@ -409,7 +438,6 @@ impl Graph {
     /// Takes the last event of a thread out of all links.
     fn detach(&mut self, id: u32) {
         let event = *self.event(id);
-        self.borderline -= u32::from(event.pending_store != NONE);
         if event.kind.is_write() {
             self.unlink(id);
         } else if event.kind.is_read() {
@@ -429,10 +457,9 @@ impl Graph {
     pub fn truncate(&mut self, len: u32) {
         while self.events.len() as u32 > len {
             let id = self.events.len() as u32 - 1;
-            let Event { trail, pending_trail, .. } = self.events[id as usize];
-            self.unwind_pending(pending_trail as usize);
             self.detach(id);
-            self.unwind(trail as usize);
+            self.unwind(self.events[id as usize].trail as usize);
+            self.recall_answers(id);
             self.events.pop();
         }
         self.happens_before.truncate(len as usize);
@@ -440,12 +467,13 @@ impl Graph {
     }
 
     fn unwind(&mut self, trail: usize) {
-        let width = self.scratch.len();
+        let stride = self.happens_before.stride();
         while self.trail.len() > trail {
-            let event = self.trail[self.trail.len() - 1];
-            let start = self.trail.len() - 1 - width;
-            self.happens_before.row_mut(event).copy_from_slice(&self.trail[start..start + width]);
-            self.trail.truncate(start);
+            let at = self.trail.len() - 1;
+            let old = &self.trail_rows[at * stride..];
+            self.happens_before.row_mut(self.trail[at]).copy_from_slice(old);
+            self.trail_rows.truncate(at * stride);
+            self.trail.truncate(at);
         }
     }
 
@@ -457,20 +485,15 @@ impl Graph {
             let event = self.events[id as usize];
             let thread = event.thread as usize;
             if event.po_prev != NONE {
-                self.happens_before.join_columns(id, event.po_prev, 0..width);
-                if self.watched {
-                    self.join_relaxed_program_order(id, &event);
-                }
+                self.join_program_order(id, &event);
             }
-            let row = self.happens_before.row_mut(id);
-            row[thread] = event.index + 1;
+            self.happens_before.set(id, thread, event.index + 1);
             if self.watched && matches!(event.kind.order(), Order::Store | Order::Interlocked) {
-                row[width + thread] = event.index + 1;
+                self.happens_before.set(id, width + thread, event.index + 1);
             }
             if event.kind.is_read() {
                 if event.source != NONE {
-                    let columns = if self.is_forwarded(&event) { width } else { self.scratch.len() };
-                    self.happens_before.join_columns(id, event.source, 0..columns);
+                    self.join_source(id, &event);
                 }
                 // From-read: the write that overwrites what is read comes later in the order and waits for this row.
                 let overwritten_by = self.write_after(event.cell, event.source);
@@ -481,8 +504,22 @@ impl Graph {
                 self.happens_before.join_rows(id, event.co_prev);
             }
         }
+        self.find_candidates();
+    }
+
+    fn join_program_order(&mut self, id: u32, event: &Event) {
         if self.watched {
-            self.watch_all_loads();
+            self.join_relaxed_program_order(id, event);
+        } else {
+            self.happens_before.join_rows(id, event.po_prev);
+        }
+    }
+
+    fn join_source(&mut self, id: u32, read: &Event) {
+        if self.is_forwarded(read) {
+            self.happens_before.join_masked(id, read.source, &self.strict);
+        } else {
+            self.happens_before.join_rows(id, read.source);
         }
     }
 }

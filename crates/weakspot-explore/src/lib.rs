@@ -14,6 +14,7 @@
 //! | [`bounded`] | iterative context bounding, random, PCT |
 //! | [`happening`] | what an execution of the reference machine did |
 //! | [`buffered`] | the threads of a system on simulated store buffers |
+//! | [`reorder`] | programs that no store buffer can reorder |
 //! | [`replay`] | exactly one schedule |
 //! | [`schedule`] | schedules as short strings |
 //! | [`outcome`] | what was found, as steps of the reference machine |
@@ -52,6 +53,7 @@ pub mod linearise;
 pub mod monitor;
 pub mod outcome;
 mod parallel;
+pub mod reorder;
 pub mod replay;
 pub mod schedule;
 pub mod system;

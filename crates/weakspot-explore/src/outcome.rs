@@ -33,8 +33,6 @@ pub struct Violation {
     pub store: Access,
     /// The access of another thread to the same cell that happens after it and yet can come first.
     pub access: Access,
-    /// In how many executions it was seen. One, if the search ended at the first violation.
-    pub executions: u64,
     /// A borderline execution, up to and including the access, as steps of the SC machine.
     pub actions: Vec<Action>,
 }
@@ -92,22 +90,13 @@ impl Outcome {
         self.borderline += other.borderline;
         self.events += other.events;
         for (pair, violation) in other.violations {
-            self.note_violation(pair, violation);
+            self.violations.entry(pair).or_insert(violation);
         }
         if self.error.as_ref().is_none_or(|error| other.error.as_ref().is_some_and(|new| precedes(new, error))) {
             self.error = other.error.or(self.error.take());
         }
         self.limit = self.limit.or(other.limit);
         self.too_long |= other.too_long;
-    }
-
-    pub(crate) fn note_violation(&mut self, pair: (Access, Access), violation: Violation) {
-        match self.violations.get_mut(&pair) {
-            None => {
-                self.violations.insert(pair, violation);
-            }
-            Some(known) => known.executions += violation.executions,
-        }
     }
 }
 

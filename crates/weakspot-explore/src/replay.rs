@@ -180,7 +180,7 @@ impl<'a> Watch<'a> {
                 (known.store, known.access, is_last(&known.actions)) == (store, access, is_last(&actions))
             };
             if !self.violations.iter().any(is_known) {
-                self.violations.push(Violation { store, access, executions: 1, actions });
+                self.violations.push(Violation { store, access, actions });
             }
         }
     }

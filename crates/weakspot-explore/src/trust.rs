@@ -50,7 +50,7 @@ use std::ops::ControlFlow;
 
 use weakspot_model::ids::ThreadId;
 
-use crate::graph::{Event, EventKind, Graph, NONE, Phase, Status};
+use crate::graph::{Event, EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
 use crate::linearise::Lineariser;
 use crate::system::{CellId, Misuse, Pending, System, UNBOUND};
 pub use restart::Divergence;
@@ -164,8 +164,8 @@ pub struct Explorer<'s, S: System> {
     diverged: Option<Divergence>,
 }
 
-/// Events that one execution may have unless the caller says otherwise.
-pub const LONGEST: u32 = 100_000;
+/// Events that one execution may have at most; the parts of an atomic come together.
+pub const LONGEST: u32 = MOST_EVENTS - 4;
 
 impl<'s, S: System> Explorer<'s, S> {
     /// Starts at the beginning of the system.
@@ -197,14 +197,20 @@ impl<'s, S: System> Explorer<'s, S> {
     /// Bounds the number of events of one execution.
     #[must_use]
     pub fn with_longest(mut self, events: u32) -> Self {
-        self.longest = events;
+        self.longest = events.min(LONGEST);
         self
     }
 
-    /// Keeps relaxed happens-before in the graphs: [`Graph::findings`] then is what SOBER finds.
+    /// Lets the graphs answer SOBER's question: see [`Graph::is_borderline`].
     #[must_use]
-    pub fn watched(mut self) -> Self {
-        self.frames[0].graph.watch();
+    pub fn watched(self) -> Self {
+        self.watching(Watching::Sober)
+    }
+
+    /// Lets the graphs answer a monitor's question: see [`Graph::is_borderline`].
+    #[must_use]
+    pub fn watching(mut self, watching: Watching) -> Self {
+        self.frames[0].graph.watch(watching);
         self
     }
 

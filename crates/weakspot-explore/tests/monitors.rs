@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use weakspot_explore::graph::Graph;
+use weakspot_explore::graph::{Graph, Watching};
 use weakspot_explore::interpreter::Interpreter;
 use weakspot_explore::linearise::{Lineariser, observed};
 use weakspot_explore::monitor::operational::Operational;
@@ -293,15 +293,49 @@ fn timestamps_are_ordered_as_relaxed_happens_before() {
     }
 }
 
-/// The monitor inside the graph against the monitor on a linearisation.
-struct Both {
-    monitor: Sober,
+/// The question asked of the graph against the monitor on linearisations, execution by execution.
+struct Both<M> {
+    monitor: M,
+    /// One linearisation a thread, or one in all?
+    lazily: bool,
     lineariser: Lineariser,
     executions: usize,
     findings: usize,
+    borderline: usize,
+    /// Ask for all findings each time, or for the first only?
+    all: bool,
+    /// What the graph told, by the events' threads and places.
+    told: BTreeSet<[(u32, u32); 2]>,
+    expected: BTreeSet<[(u32, u32); 2]>,
 }
 
-impl<S: System> Visitor<S> for Both {
+fn places(graph: &Graph, finding: Finding) -> [(u32, u32); 2] {
+    [finding.store, finding.access].map(|id| (graph.event(id).thread, graph.event(id).before.0))
+}
+
+impl<M: Monitor> Both<M> {
+    fn new(monitor: M, lazily: bool, all: bool) -> Self {
+        Self {
+            monitor,
+            lazily,
+            lineariser: Lineariser::default(),
+            executions: 0,
+            findings: 0,
+            borderline: 0,
+            all,
+            told: BTreeSet::new(),
+            expected: BTreeSet::new(),
+        }
+    }
+
+    fn feed(&mut self, graph: &Graph, found: &mut BTreeSet<Finding>) {
+        self.monitor.reset();
+        let events = self.lineariser.order().iter().filter_map(|&id| observed(graph, id));
+        found.extend(events.filter_map(|event| self.monitor.observe(&event)));
+    }
+}
+
+impl<M: Monitor, S: System> Visitor<S> for Both<M> {
     fn failed(&mut self, _: &Graph, _: &mut S, _: ThreadId) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -310,78 +344,68 @@ impl<S: System> Visitor<S> for Both {
         if ending == Ending::Blocked {
             return ControlFlow::Continue(());
         }
-        assert!(self.lineariser.linearise(graph));
-        self.monitor.reset();
-        let events = self.lineariser.order().iter().filter_map(|&id| observed(graph, id));
-        let mut expected: Vec<Finding> = events.filter_map(|event| self.monitor.observe(&event)).collect();
-        let mut found: Vec<Finding> = graph.findings().collect();
-        expected.sort_unstable();
-        found.sort_unstable();
-        assert_eq!(found, expected);
-        assert_eq!(graph.borderline_loads() as usize, found.len());
+        let mut expected = BTreeSet::new();
+        if self.lazily {
+            for thread in 0..graph.width() {
+                self.lineariser.linearise_lazily(graph, thread);
+                self.feed(graph, &mut expected);
+            }
+        } else {
+            assert!(self.lineariser.linearise(graph));
+            self.feed(graph, &mut expected);
+        }
+        assert_eq!(graph.findings().collect::<BTreeSet<_>>(), expected);
+        let told = &mut self.told;
+        let borderline = graph.is_borderline(self.all, |finding| told.extend([places(graph, finding)]));
+        assert_eq!(borderline, !expected.is_empty());
+        self.expected.extend(expected.iter().map(|&finding| places(graph, finding)));
         self.executions += 1;
-        self.findings += found.len();
+        self.findings += expected.len();
+        self.borderline += usize::from(borderline);
         ControlFlow::Continue(())
     }
+}
+
+/// Explores random programs and asks the graph of every execution; how many executions there were and how many findings.
+fn ask_the_graph<M: Monitor>(
+    seeds: std::ops::Range<u64>,
+    watching: Watching,
+    lazily: bool,
+    make: impl Fn(usize, usize) -> M,
+) -> (usize, usize) {
+    let (mut executions, mut findings) = (0, 0);
+    let straight = Shape { threads: 2..=3, statements: 1..=4, cells: 1..=2, ..Shape::straight_line() };
+    let locks = Shape { locks: true, condvars: true, branches: true, ..straight.clone() };
+    for seed in seeds {
+        let shape = if seed % 3 == 0 { &locks } else { &straight };
+        let program = shape.generate(seed).program();
+        let program = if seed % 4 == 0 { locked_atomics(program) } else { program };
+        let mut system = Interpreter::new(&program, None);
+        let monitor = make(system.threads(), system.cells());
+        let mut both = Both::new(monitor, lazily, seed % 2 == 0);
+        let _ = Explorer::new(&mut system).watching(watching).run(&mut both);
+        if both.all {
+            assert_eq!(both.told, both.expected, "the graph tells of every pair at least once");
+        }
+        executions += both.executions;
+        findings += both.findings;
+    }
+    (executions, findings)
 }
 
 #[test]
 fn the_graph_finds_what_sober_finds_in_every_execution() {
-    let (mut executions, mut findings) = (0, 0);
-    let straight = Shape { threads: 2..=3, statements: 1..=4, cells: 1..=2, ..Shape::straight_line() };
-    let locks = Shape { locks: true, condvars: true, branches: true, ..straight.clone() };
-    for seed in 0..500 {
-        let shape = if seed % 3 == 0 { &locks } else { &straight };
-        let program = shape.generate(seed).program();
-        let mut system = Interpreter::new(&program, None);
-        let monitor = Sober::corrected(system.threads(), system.cells());
-        let mut both = Both { monitor, lineariser: Lineariser::default(), executions: 0, findings: 0 };
-        let _ = Explorer::new(&mut system).watched().run(&mut both);
-        executions += both.executions;
-        findings += both.findings;
-    }
+    let (executions, findings) = ask_the_graph(0..600, Watching::Sober, false, Sober::corrected);
     assert!(executions > 5_000 && findings > 300, "{executions} {findings}");
 }
 
-/// Skipping executions that cannot trip the operational monitors skips none that does.
-struct Filter {
-    watch: Watch<Operational>,
-    tripped: usize,
-    skipped: usize,
-}
-
-impl<S: System> Visitor<S> for Filter {
-    fn failed(&mut self, _: &Graph, _: &mut S, _: ThreadId) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn ended(&mut self, graph: &Graph, system: &mut S, ending: Ending) -> ControlFlow<()> {
-        let before = self.watch.borderline;
-        let _ = self.watch.ended(graph, system, ending);
-        if self.watch.borderline > before {
-            assert!(graph.may_have_pending_stores());
-            self.tripped += 1;
-        }
-        self.skipped += usize::from(!graph.may_have_pending_stores());
-        ControlFlow::Continue(())
-    }
-}
-
 #[test]
-fn executions_without_a_pending_store_trip_no_operational_monitor() {
-    let shape = Shape { threads: 2..=3, statements: 1..=4, cells: 1..=2, ..Shape::straight_line() };
-    let (mut tripped, mut skipped) = (0, 0);
-    for seed in 0..400 {
-        let program = shape.generate(seed).program();
-        let mut system = Interpreter::new(&program, None);
-        let monitor = Operational::new(MemoryModel::Pso, system.threads(), system.cells());
-        let watch = Watch { monitor, lineariser: Lineariser::default(), lazily: true, borderline: 0, executions: 0 };
-        let mut filter = Filter { watch, tripped: 0, skipped: 0 };
-        let _ = Explorer::new(&mut system).run(&mut filter);
-        tripped += filter.tripped;
-        skipped += filter.skipped;
+fn the_graph_finds_what_the_operational_monitors_find_in_every_execution() {
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let make = |threads, cells| Operational::new(model, threads, cells);
+        let (executions, findings) = ask_the_graph(0..600, Watching::Operational(model), true, make);
+        assert!(executions > 5_000 && findings > 100, "{executions} {findings}");
     }
-    assert!(tripped > 300 && skipped > 1_000, "{tripped} {skipped}");
 }
 
 /// Atomics of every kind appear in the random programs.

@@ -30,6 +30,7 @@
 //! # Deliberately absent
 //! No control flow of its own ([`points`] explains how the machine tells the path), no engine, no printing, no files.
 
+mod avoid;
 mod clause;
 mod hitting;
 mod layout;
@@ -47,6 +48,7 @@ use weakspot_model::machine::Action;
 use weakspot_model::replay::{ReplayError, Witness};
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
+use weakspot_verify::abstraction::{AbstractOptions, Domain};
 use weakspot_verify::explicit;
 use weakspot_verify::symbolic;
 
@@ -72,6 +74,72 @@ impl Goal {
     }
 }
 
+/// How fences are searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// By counterexamples and minimum hitting sets.
+    Guided,
+    /// By labelling all states with formulae of what avoids them; for [`Goal::Spec`] only.
+    Avoid,
+}
+
+impl Strategy {
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Guided => "guided",
+            Self::Avoid => "avoid",
+        }
+    }
+}
+
+/// Who is asked about a placement, and whose states the strategy `avoid` labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FenceEngine {
+    /// The best for the program; for [`Goal::Robust`] the attack engine.
+    Auto,
+    /// All states, buffers bounded.
+    Explicit,
+    /// Buffers as automata; not for the strategy `avoid`.
+    Symbolic,
+    /// Partial-coherence abstractions.
+    Abstract {
+        /// The domain of buffers.
+        domain: Domain,
+        /// How many stores are kept in order; `None`: 0, 1, 2, … until that decides (1 for the strategy `avoid`).
+        k: Option<u32>,
+    },
+}
+
+impl FenceEngine {
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Explicit => "explicit",
+            Self::Symbolic => "symbolic",
+            Self::Abstract { .. } => "abstract",
+        }
+    }
+}
+
+/// Why an engine has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// A limit was reached.
+    Limit(Limit),
+    /// An abstract execution breaks the specification, and no real one was found that does.
+    Alarm,
+    /// The engine cannot represent the program.
+    Refused,
+}
+
+impl From<Limit> for Doubt {
+    fn from(limit: Limit) -> Self {
+        Self::Limit(limit)
+    }
+}
+
 /// What is asked.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
@@ -80,6 +148,10 @@ pub struct FenceOptions {
     pub model: MemoryModel,
     /// What the fences are for.
     pub goal: Goal,
+    /// How to search.
+    pub strategy: Strategy,
+    /// Whom to ask.
+    pub engine: FenceEngine,
     /// List all minimum placements.
     pub alternatives: bool,
     /// Weaken fences to `store_store` or `store_load` where that suffices.
@@ -102,6 +174,8 @@ impl FenceOptions {
         Self {
             model,
             goal,
+            strategy: Strategy::Guided,
+            engine: FenceEngine::Auto,
             alternatives: false,
             fine: false,
             weights: false,
@@ -110,6 +184,39 @@ impl FenceOptions {
             allow_deadlock: false,
             spurious_wakeups: false,
         }
+    }
+
+    /// Do the goal, the strategy and the engine fit together? If not, a sentence and what to do about it.
+    pub fn misfit(&self) -> Option<(String, &'static str)> {
+        let (goal, strategy, engine) = (self.goal.name(), self.strategy.name(), self.engine.name());
+        match (self.goal, self.strategy, self.engine) {
+            (Goal::Robust, Strategy::Avoid, _) => Some((
+                format!("the strategy `{strategy}` does not fit the goal `{goal}`"),
+                "it labels states, and store-buffer safety is a property of traces: use `--strategy guided`",
+            )),
+            (Goal::Robust, _, engine) if engine != FenceEngine::Auto => Some((
+                format!("the engine `{}` does not decide the goal `{goal}`", engine.name()),
+                "the attack engine does: leave `--engine` out",
+            )),
+            (_, Strategy::Avoid, FenceEngine::Symbolic) => Some((
+                format!("the strategy `{strategy}` does not fit `--engine {engine}`"),
+                "it labels single states: use `--engine explicit` or `--engine abstract`",
+            )),
+            _ => None,
+        }
+    }
+
+    /// The abstraction to ask, and the k that was given, if the engine is `abstract`.
+    fn abstraction(&self) -> Option<(AbstractOptions, Option<u32>)> {
+        let FenceEngine::Abstract { domain, k } = self.engine else { return None };
+        let options = AbstractOptions {
+            domain,
+            k: k.unwrap_or(1),
+            allow_deadlock: self.allow_deadlock,
+            spurious_wakeups: self.spurious_wakeups,
+            ..AbstractOptions::new(self.model)
+        };
+        Some((options, k))
     }
 }
 
@@ -120,10 +227,11 @@ pub enum FenceVerdict {
     NoneNeeded,
     /// The fences of [`FenceReport::placement`] are needed and suffice.
     Fenced,
-    /// No placement helps: this SC execution breaks the specification.
+    /// No placement helps: this SC execution breaks the specification. Without one, no placement helps with the engine that
+    /// was asked for.
     Impossible(Option<Witness>),
-    /// A limit was reached first.
-    Inconclusive(Limit),
+    /// No engine could decide.
+    Inconclusive(Doubt),
 }
 
 /// A fence to be inserted.
@@ -162,7 +270,7 @@ pub struct FenceReport {
     /// No correct placement costs less than this.
     pub at_least: u64,
     /// What kept the engines from deciding about a placement that may be cheaper, if anything did.
-    pub undecided: Option<Limit>,
+    pub undecided: Option<Doubt>,
     /// Other placements that cost the same, all proved correct.
     pub alternatives: Vec<Placement>,
     /// There may be more of them.
@@ -213,7 +321,7 @@ pub fn infer(
         points::Points::new(source, &outline)
     };
     let oracle = oracle::Oracle { options, budget, progress, states: 0 };
-    search::Inference::new(&points, oracle).run(&program)
+    search::Inference::new(&points, oracle)?.run(&program)
 }
 
 /// What comes of asking the engines about one text.
@@ -223,8 +331,8 @@ pub enum Confirmation {
     Correct,
     /// It does not.
     Broken,
-    /// A limit was reached first.
-    Undecided(Limit),
+    /// Neither.
+    Undecided(Doubt),
 }
 
 /// Does a text, as it is, meet the goal? To be asked about a fenced program before it is written.
@@ -240,12 +348,12 @@ pub fn confirm(
         match oracle.sc(&program)? {
             Verdict::Verified => {}
             Verdict::Violated(_) => return Ok(Confirmation::Broken),
-            Verdict::Inconclusive(limit) => return Ok(Confirmation::Undecided(limit)),
+            Verdict::Inconclusive(limit) => return Ok(Confirmation::Undecided(limit.into())),
         }
     }
     Ok(match oracle.ask(&program, oracle::Effort::Full)? {
         oracle::Answer::Correct => Confirmation::Correct,
         oracle::Answer::Broken(_) => Confirmation::Broken,
-        oracle::Answer::Undecided(limit) => Confirmation::Undecided(limit),
+        oracle::Answer::Undecided(doubt) => Confirmation::Undecided(doubt),
     })
 }

@@ -4,11 +4,13 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Action;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
+use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict};
 use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::portfolio;
 use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
+use weakspot_verify::symbolic::{self, SymbolicOptions};
 
-use crate::{FenceError, FenceOptions, Goal};
+use crate::{Doubt, FenceEngine, FenceError, FenceOptions, Goal};
 
 /// The answer for one placement.
 #[derive(Debug, Clone)]
@@ -18,7 +20,7 @@ pub(crate) enum Answer {
     /// These executions must not be. Never empty; each has been replayed on the reference machine by its engine.
     Broken(Vec<Vec<Action>>),
     /// Neither.
-    Undecided(Limit),
+    Undecided(Doubt),
 }
 
 /// How much one question may cost.
@@ -36,6 +38,14 @@ impl Effort {
         match self {
             Self::Full => 20_000_000,
             Self::Light => 500_000,
+        }
+    }
+
+    /// The same for engines whose states are dear.
+    fn max_dear_states(self) -> u64 {
+        match self {
+            Self::Full => 2_000_000,
+            Self::Light => 50_000,
         }
     }
 
@@ -75,6 +85,57 @@ impl Oracle<'_> {
     }
 
     fn spec(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {
+        match self.options.engine {
+            FenceEngine::Auto => self.any_engine(program, effort),
+            FenceEngine::Explicit => self.explicit(program, effort),
+            FenceEngine::Symbolic => self.symbolic(program, effort),
+            FenceEngine::Abstract { .. } => self.abstracted(program, effort),
+        }
+    }
+
+    /// The engine that is asked for alone, buffers bounded; a proof only if no buffer wanted to pass the largest bound.
+    fn explicit(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {
+        let search = self.search(self.options.model, effort);
+        let climbed = portfolio::climb(program, &search, effort.buffer_bounds(), self.budget, self.progress)?;
+        self.states += climbed.states;
+        Ok(climbed.verdict.into())
+    }
+
+    fn symbolic(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {
+        let search = SymbolicOptions {
+            allow_deadlock: self.options.allow_deadlock,
+            spurious_wakeups: self.options.spurious_wakeups,
+            max_states: Some(effort.max_dear_states()),
+            ..SymbolicOptions::new(self.options.model)
+        };
+        match symbolic::verify(program, &search, self.budget, self.progress) {
+            Err(error) if error.is_refusal() => Ok(Answer::Undecided(Doubt::Refused)),
+            Err(error) => Err(error.into()),
+            Ok(report) => {
+                self.states += report.states_stored;
+                Ok(report.verdict.into())
+            }
+        }
+    }
+
+    fn abstracted(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {
+        let Some((search, k)) = self.options.abstraction() else { return self.any_engine(program, effort) };
+        let search = AbstractOptions { max_states: Some(effort.max_dear_states()), ..search };
+        let report = match k {
+            Some(_) => abstraction::verify(program, &search, self.budget, self.progress)?,
+            None => abstraction::climb(program, &search, self.budget, self.progress)?,
+        };
+        self.states += report.states;
+        Ok(match report.verdict {
+            AbstractVerdict::Verified => Answer::Correct,
+            AbstractVerdict::Violated(witness) => Answer::Broken(vec![witness.actions]),
+            AbstractVerdict::Alarm(_) => Answer::Undecided(Doubt::Alarm),
+            AbstractVerdict::Inconclusive(limit) => Answer::Undecided(limit.into()),
+        })
+    }
+
+    /// Explicit search first; where stores fill every buffer, the engines for unbounded ones.
+    fn any_engine(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {
         let search = self.search(self.options.model, effort);
         let climbed = portfolio::climb(program, &search, effort.buffer_bounds(), self.budget, self.progress)?;
         self.states += climbed.states;
@@ -83,7 +144,7 @@ impl Oracle<'_> {
             return Ok(Answer::Correct);
         }
         if !matches!(reached, Limit::Buffer(_)) || effort == Effort::Light {
-            return Ok(Answer::Undecided(reached));
+            return Ok(Answer::Undecided(reached.into()));
         }
         let unbounded = portfolio::unbounded(program, &search, reached, self.budget, self.progress)?;
         self.states += unbounded.states;
@@ -106,7 +167,7 @@ impl Oracle<'_> {
             RobustVerdict::NotRobust => {
                 Answer::Broken(report.violations.into_iter().map(|violation| violation.relaxed).collect())
             }
-            RobustVerdict::Inconclusive(limit) => Answer::Undecided(limit),
+            RobustVerdict::Inconclusive(limit) => Answer::Undecided(limit.into()),
         })
     }
 
@@ -122,7 +183,7 @@ impl From<Verdict> for Answer {
         match verdict {
             Verdict::Verified => Self::Correct,
             Verdict::Violated(witness) => Self::Broken(vec![witness.actions]),
-            Verdict::Inconclusive(limit) => Self::Undecided(limit),
+            Verdict::Inconclusive(limit) => Self::Undecided(limit.into()),
         }
     }
 }

@@ -5,11 +5,12 @@ use weakspot_model::machine::Action;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Limit, Verdict};
 
+use crate::avoid::{Climbed, Labels};
 use crate::clause::{self, Clause, MarkedProgram};
 use crate::hitting::{self, Cost};
 use crate::oracle::{Answer, Effort, Oracle};
 use crate::points::{Kinds, Points};
-use crate::{FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement};
+use crate::{Doubt, FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement, Strategy};
 
 /// Placements about which nothing can be learned are passed over this often, then a larger one is sought directly.
 const MAX_PASSED_OVER: usize = 6;
@@ -25,6 +26,8 @@ pub(crate) struct Inference<'a> {
     costs: Vec<Cost>,
     /// Every correct placement holds a member of each.
     clauses: Vec<Clause>,
+    /// Strategy `avoid`: the formula that every correct placement satisfies as well.
+    labels: Option<Labels<'a>>,
     /// Clauses that pass over placements about which nothing could be learned. They prove nothing.
     assumed: Vec<Vec<usize>>,
     /// Placements of full fences known to be correct.
@@ -32,7 +35,7 @@ pub(crate) struct Inference<'a> {
     /// Does some thread have an `assume`? Then a placement may be wrong although it holds a correct one: see [`clause`].
     has_assumptions: bool,
     /// Why the engines could not decide about one of them.
-    undecided: Option<Limit>,
+    undecided: Option<Doubt>,
     iterations: u32,
 }
 
@@ -40,26 +43,31 @@ pub(crate) struct Inference<'a> {
 enum Found {
     Placement(Vec<usize>),
     NoPlacement,
-    Stopped(Limit),
+    Stopped(Doubt),
 }
 
 impl<'a> Inference<'a> {
-    pub(crate) fn new(points: &'a Points, oracle: Oracle<'a>) -> Self {
+    pub(crate) fn new(points: &'a Points, oracle: Oracle<'a>) -> Result<Self, FenceError> {
         let options = oracle.options;
         let costs = points.costs(options.weights);
+        let labels = match options.strategy {
+            Strategy::Guided => None,
+            Strategy::Avoid => Some(Labels::new(points, options)?),
+        };
         let (clauses, assumed, correct) = (Vec::new(), Vec::new(), Vec::new());
-        Self {
+        Ok(Self {
             points,
             oracle,
             options,
             costs,
             clauses,
+            labels,
             assumed,
             correct,
             has_assumptions: true,
             undecided: None,
             iterations: 0,
-        }
+        })
     }
 
     pub(crate) fn run(mut self, program: &Program) -> Result<FenceReport, FenceError> {
@@ -68,14 +76,14 @@ impl<'a> Inference<'a> {
             match self.oracle.sc(program)? {
                 Verdict::Verified => {}
                 Verdict::Violated(witness) => return self.report(FenceVerdict::Impossible(Some(witness)), None),
-                Verdict::Inconclusive(limit) => return self.report(FenceVerdict::Inconclusive(limit), None),
+                Verdict::Inconclusive(limit) => return self.report(FenceVerdict::Inconclusive(limit.into()), None),
             }
         }
         match self.search()? {
             Found::NoPlacement => self.report(FenceVerdict::Impossible(None), None),
-            Found::Stopped(limit) => {
+            Found::Stopped(doubt) => {
                 let best = self.best_known();
-                self.report(FenceVerdict::Inconclusive(limit), best.as_deref())
+                self.report(FenceVerdict::Inconclusive(doubt), best.as_deref())
             }
             Found::Placement(set) => {
                 let inserts = set.iter().any(|&candidate| self.points.candidates[candidate].existing.is_none());
@@ -87,18 +95,29 @@ impl<'a> Inference<'a> {
 
     /// The loop.
     fn search(&mut self) -> Result<Found, FenceError> {
+        if let Err(limit) = self.start_labels()? {
+            return Ok(Found::Stopped(limit.into()));
+        }
         loop {
             let Some(set) = self.cheapest() else {
-                let proved = self.clauses.iter().any(|clause| clause.members.is_empty());
+                let proved = self.lower_bound().is_none() || (self.is_abstract() && self.assumed.is_empty());
                 return if proved { Ok(Found::NoPlacement) } else { self.settle_for_more() };
             };
             self.iterations += 1;
             match self.ask(&set, Effort::Full)? {
-                Answer::Correct => return Ok(Found::Placement(set)),
-                Answer::Broken(executions) if self.learn(&set, &executions)? => continue,
-                Answer::Undecided(limit) if is_final(limit) => return Ok(Found::Stopped(limit)),
-                Answer::Broken(_) => {}
-                Answer::Undecided(limit) => self.undecided = Some(limit),
+                Answer::Correct => {
+                    self.explain(&set)?;
+                    self.seek_lower_bound(&set);
+                    return Ok(Found::Placement(set));
+                }
+                Answer::Broken(executions) => match self.climb() {
+                    Err(limit) => return Ok(Found::Stopped(limit.into())),
+                    Ok(true) => continue,
+                    Ok(false) if self.learn(&set, &executions)? => continue,
+                    Ok(false) => {}
+                },
+                Answer::Undecided(doubt) if is_final(doubt) => return Ok(Found::Stopped(doubt)),
+                Answer::Undecided(doubt) => self.undecided = Some(doubt),
             }
             if self.assumed.len() == MAX_PASSED_OVER {
                 return self.settle_for_more();
@@ -107,17 +126,82 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// A cheapest placement that no clause rules out.
-    fn cheapest(&self) -> Option<Vec<usize>> {
-        let proved = self.clauses.iter().map(Clause::candidates);
-        let clauses: Vec<Vec<usize>> = proved.chain(self.assumed.iter().cloned()).collect();
-        hitting::minimum(&clauses, &self.costs)
+    fn is_abstract(&self) -> bool {
+        self.labels.as_ref().is_some_and(Labels::is_abstract)
+    }
+
+    /// Strategy `avoid`: labels the states for the first time.
+    fn start_labels(&mut self) -> Result<Result<(), Limit>, FenceError> {
+        let Some(labels) = &mut self.labels else { return Ok(Ok(())) };
+        let started = labels.start(self.oracle.budget, self.oracle.progress)?;
+        self.oracle.states += labels.states;
+        Ok(started)
+    }
+
+    /// Strategy `avoid` over an abstraction: labels concrete states until they show that nothing costs less than `set`, as
+    /// far as that goes.
+    fn seek_lower_bound(&mut self, set: &[usize]) {
+        let cost = hitting::cost_of(set, &self.costs).essential();
+        while self.is_abstract() && self.lower_bound().is_some_and(|least| least < cost) {
+            if !matches!(self.climb(), Ok(true)) {
+                break;
+            }
+        }
+    }
+
+    /// Strategy `avoid`: labels the states with larger buffers. Did that rule out a placement?
+    fn climb(&mut self) -> Result<bool, Limit> {
+        let Some(labels) = &mut self.labels else { return Ok(false) };
+        let before = labels.states;
+        let climbed = labels.climb(self.oracle.budget, self.oracle.progress);
+        self.oracle.states += labels.states - before;
+        Ok(climbed? == Climbed::Learned)
+    }
+
+    /// A cheapest placement that nothing rules out.
+    fn cheapest(&mut self) -> Option<Vec<usize>> {
+        let mut clauses = self.proved_clauses();
+        clauses.extend(self.assumed.iter().cloned());
+        match &mut self.labels {
+            None => hitting::minimum(&clauses, &self.costs),
+            Some(labels) => labels.proposal(&clauses, &self.costs),
+        }
     }
 
     /// What every correct placement costs at least.
-    fn lower_bound(&self) -> Option<(u64, u32)> {
-        let clauses: Vec<Vec<usize>> = self.clauses.iter().map(Clause::candidates).collect();
-        hitting::minimum(&clauses, &self.costs).map(|set| hitting::cost_of(&set, &self.costs).essential())
+    fn lower_bound(&mut self) -> Option<(u64, u32)> {
+        let clauses = self.proved_clauses();
+        let least = match &mut self.labels {
+            None => hitting::minimum(&clauses, &self.costs),
+            Some(labels) => labels.minimum(&clauses, &self.costs),
+        };
+        least.map(|set| hitting::cost_of(&set, &self.costs).essential())
+    }
+
+    fn proved_clauses(&self) -> Vec<Vec<usize>> {
+        self.clauses.iter().map(Clause::candidates).collect()
+    }
+
+    fn all_within(&mut self, limit: (u64, u32)) -> (Vec<Vec<usize>>, bool) {
+        let clauses = self.proved_clauses();
+        match &mut self.labels {
+            None => hitting::all_within(&clauses, &self.costs, limit, MAX_ALTERNATIVES),
+            Some(labels) => labels.all_within(&clauses, &self.costs, limit, MAX_ALTERNATIVES),
+        }
+    }
+
+    /// Strategy `avoid` shows no executions. An engine does, for the placement without each of its fences.
+    fn explain(&mut self, set: &[usize]) -> Result<(), FenceError> {
+        if self.labels.is_none() {
+            return Ok(());
+        }
+        for &candidate in set {
+            let others: Vec<usize> = set.iter().copied().filter(|&other| other != candidate).collect();
+            if let Answer::Broken(executions) = self.ask(&others, Effort::Light)? {
+                self.learn(&others, &executions)?;
+            }
+        }
+        Ok(())
     }
 
     fn complement(&self, set: &[usize]) -> Vec<usize> {
@@ -138,7 +222,7 @@ impl<'a> Inference<'a> {
 
     fn ask_kinds(&mut self, kinds: &Kinds, effort: Effort) -> Result<Answer, FenceError> {
         if let Some(limit) = self.oracle.budget.exhausted(0) {
-            return Ok(Answer::Undecided(limit));
+            return Ok(Answer::Undecided(limit.into()));
         }
         let text = self.points.fenced(kinds).text;
         let program = clause::compile(&SourceFile::new(self.points.source().name.clone(), text))?;
@@ -208,11 +292,13 @@ impl<'a> Inference<'a> {
     /// that the result is a minimum, unless it costs no more than the clauses demand.
     fn settle_for_more(&mut self) -> Result<Found, FenceError> {
         let mut set: Vec<usize> = (0..self.costs.len()).collect();
-        let mut last = Limit::Buffer(0);
+        let mut last = Doubt::Limit(Limit::Buffer(0));
         match self.ask(&set, Effort::Full)? {
             Answer::Correct => {}
             Answer::Broken(_) => return Ok(Found::NoPlacement),
-            Answer::Undecided(limit) => return Ok(Found::Stopped(limit)),
+            // what is not verified with a fence in every gap is not verified with fewer
+            Answer::Undecided(Doubt::Alarm) => return Ok(Found::NoPlacement),
+            Answer::Undecided(doubt) => return Ok(Found::Stopped(doubt)),
         }
         let wanted = self.cheapest().unwrap_or_default();
         let mut order = set.clone();
@@ -225,7 +311,7 @@ impl<'a> Inference<'a> {
             match self.ask(&smaller, Effort::Light)? {
                 Answer::Correct => set = smaller,
                 Answer::Broken(_) => {}
-                Answer::Undecided(limit) => last = limit,
+                Answer::Undecided(doubt) => last = doubt,
             }
             if is_final(last) {
                 return Ok(Found::Stopped(last));
@@ -291,8 +377,7 @@ impl<'a> Inference<'a> {
         let mut found: Vec<Vec<usize>> = vec![first.to_vec()];
         let (mut undecided, mut wrong): (Vec<Vec<usize>>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
         let is_incomplete = 'again: loop {
-            let clauses: Vec<Vec<usize>> = self.clauses.iter().map(Clause::candidates).collect();
-            let (sets, more) = hitting::all_within(&clauses, &self.costs, limit, MAX_ALTERNATIVES);
+            let (sets, more) = self.all_within(limit);
             for set in sets {
                 if [&found, &undecided, &wrong].iter().any(|sets| sets.contains(&set)) {
                     continue;
@@ -305,7 +390,7 @@ impl<'a> Inference<'a> {
                         }
                         wrong.push(set);
                     }
-                    Answer::Undecided(limit) if is_final(limit) => break 'again true,
+                    Answer::Undecided(doubt) if is_final(doubt) => break 'again true,
                     Answer::Undecided(_) => undecided.push(set),
                 }
             }
@@ -342,8 +427,8 @@ impl<'a> Inference<'a> {
 }
 
 /// No other question would be answered either.
-fn is_final(limit: Limit) -> bool {
-    matches!(limit, Limit::Time | Limit::Memory | Limit::Cancelled)
+fn is_final(doubt: Doubt) -> bool {
+    matches!(doubt, Doubt::Limit(Limit::Time | Limit::Memory | Limit::Cancelled))
 }
 
 fn is_subset(smaller: &[usize], larger: &[usize]) -> bool {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use weakspot_fence::{Confirmation, FenceOptions, FenceReport, FenceVerdict, Goal, Passed, confirm, infer};
+use weakspot_fence::{Confirmation, Doubt, FenceOptions, FenceReport, FenceVerdict, Goal, Passed, confirm, infer};
 use weakspot_model::buffer::MemoryModel::{self, Pso, Tso};
 use weakspot_model::ir::FenceKind;
 use weakspot_model::source::SourceFile;
@@ -169,7 +169,7 @@ fn a_cancelled_search_has_no_answer() {
     let budget = Budget::unlimited();
     budget.cancelled.store(true, Ordering::Relaxed);
     let report = infer(&corpus("mutex/dekker-loop"), &FenceOptions::new(Tso, Goal::Robust), &budget, &()).unwrap();
-    assert!(matches!(report.verdict, FenceVerdict::Inconclusive(Limit::Cancelled)), "{report:?}");
+    assert!(matches!(report.verdict, FenceVerdict::Inconclusive(Doubt::Limit(Limit::Cancelled))), "{report:?}");
 }
 
 #[test]

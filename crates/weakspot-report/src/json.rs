@@ -367,8 +367,16 @@ pub struct Fence<'a> {
     pub head: Head<'a>,
     /// `spec` or `robust`.
     pub goal: &'static str,
-    /// `guided`.
+    /// `guided` or `avoid`.
     pub strategy: &'static str,
+    /// `auto`, `explicit`, `symbolic` or `abstract`.
+    pub engine: &'static str,
+    /// `set`, `fd` or `pd`; only with `abstract`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<&'static str>,
+    /// The k that was asked for; only with `abstract`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k: Option<u32>,
     /// Where fences go; when `inconclusive`, the best placement known to be correct, if there is one.
     pub fences: Vec<InsertedFence<'a>>,
     /// Fences of the text that go; only with `--minimise`.

@@ -5,7 +5,7 @@ mod write;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use weakspot_fence::{FenceOptions, FenceReport, FenceVerdict, PlacedFence, Placement, PointPlace};
+use weakspot_fence::{Doubt, FenceOptions, FenceReport, FenceVerdict, PlacedFence, Placement, PointPlace};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Machine;
@@ -14,9 +14,10 @@ use weakspot_report::diff;
 use weakspot_report::json;
 use weakspot_report::style::{Role, Style, wrap};
 use weakspot_report::timeline::Execution;
+use weakspot_verify::abstraction;
 
 use super::limits;
-use crate::args::{FenceArgs, Goal, Strategy};
+use crate::args::{Domain, FenceArgs, FenceEngine, Goal, Strategy};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::Output;
@@ -53,9 +54,19 @@ pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
 
 fn refuse_unfitting_options(args: &FenceArgs) -> Result<(), Failure> {
     let refuse = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
-    if args.strategy == Strategy::Avoid {
-        let help = "`--strategy guided` finds a minimum placement, too, and is the default";
-        return refuse("the strategy `avoid` is not there yet".to_owned(), help);
+    if args.engine != FenceEngine::Abstract {
+        for (given, option) in [(args.domain.is_some(), "--domain"), (args.k.is_some(), "-k")] {
+            if given {
+                let help = format!("`{option}` belongs to `--engine abstract`");
+                return refuse(format!("`{option}` does not fit the engine"), &help);
+            }
+        }
+    }
+    if args.domain == Some(Domain::Set) && args.k.is_some() {
+        return refuse("`-k` does not fit `--domain set`".to_owned(), "a set keeps no order; use `--domain fd`");
+    }
+    if let Some((message, help)) = fence_options(args).misfit() {
+        return refuse(message, help);
     }
     if input::is_litmus(&args.file) {
         let message = format!("`{}` is a litmus test; fences are inserted into .weak programs", args.file.display());
@@ -72,7 +83,24 @@ fn fence_options(args: &FenceArgs) -> FenceOptions {
         Goal::Spec => weakspot_fence::Goal::Spec,
         Goal::Robust => weakspot_fence::Goal::Robust,
     };
+    let strategy = match args.strategy {
+        Strategy::Guided => weakspot_fence::Strategy::Guided,
+        Strategy::Avoid => weakspot_fence::Strategy::Avoid,
+    };
+    let domain = match args.domain {
+        Some(Domain::Set) => abstraction::Domain::Set,
+        Some(Domain::Fd) | None => abstraction::Domain::Fd,
+        Some(Domain::Pd) => abstraction::Domain::Pd,
+    };
+    let engine = match args.engine {
+        FenceEngine::Auto => weakspot_fence::FenceEngine::Auto,
+        FenceEngine::Explicit => weakspot_fence::FenceEngine::Explicit,
+        FenceEngine::Symbolic => weakspot_fence::FenceEngine::Symbolic,
+        FenceEngine::Abstract => weakspot_fence::FenceEngine::Abstract { domain, k: args.k },
+    };
     FenceOptions {
+        strategy,
+        engine,
         alternatives: args.alternatives,
         fine: args.fine,
         weights: args.weights,
@@ -159,8 +187,8 @@ impl<'a> Answer<'a> {
             (FenceVerdict::Impossible(Some(witness)), _) => {
                 format!("{} (already under sc, where fences change nothing)", witness.problem.message)
             }
-            (FenceVerdict::Impossible(None), _) => "no placement of fences helps".to_owned(),
-            (FenceVerdict::Inconclusive(limit), _) => limits::reached(*limit),
+            (FenceVerdict::Impossible(None), _) => format!("no placement of fences helps{}", self.under_abstraction()),
+            (FenceVerdict::Inconclusive(doubt), _) => reached(*doubt),
             (_, Some(placement)) => self.found(placement),
             (_, None) => self.goal().to_owned(),
         };
@@ -197,6 +225,10 @@ impl<'a> Answer<'a> {
                     0 => write!(text, "; perhaps none is needed"),
                     least => write!(text, "; perhaps less is enough, but not less than {least}"),
                 };
+                if self.is_abstract() && self.options.strategy == weakspot_fence::Strategy::Avoid {
+                    let _ =
+                        write!(text, " (no placement that the labels{} allow is cheaper)", self.under_abstraction());
+                }
             }
         }
         text
@@ -205,21 +237,49 @@ impl<'a> Answer<'a> {
     fn figures(&self) -> String {
         let FenceReport { iterations, states, .. } = *self.report;
         let (rounds, states_plural) = (plural(u64::from(iterations)), plural(states));
+        let how = match self.options.strategy {
+            weakspot_fence::Strategy::Guided => "guided by counterexamples",
+            weakspot_fence::Strategy::Avoid => "all states labelled with what avoids them",
+        };
+        let engine = match self.options.engine {
+            weakspot_fence::FenceEngine::Auto => String::new(),
+            engine => format!(", engine {}{}", engine.name(), self.under_abstraction()),
+        };
         let mut text = format!(
-            "  guided by counterexamples: {iterations} placement{rounds}, {states} state{states_plural}, {:.2} s\n",
+            "  {how}{engine}: {iterations} placement{rounds}, {states} state{states_plural}, {:.2} s\n",
             self.seconds
         );
-        if let (Some(limit), false, Exit::Good) = (self.report.undecided, self.report.minimal, self.exit()) {
-            let _ = writeln!(text, "  no engine could decide about a cheaper placement: {}", limits::reached(limit));
+        if let (Some(doubt), false, Exit::Good) = (self.report.undecided, self.report.minimal, self.exit()) {
+            let _ = writeln!(text, "  no engine could decide about a cheaper placement: {}", reached(doubt));
         }
-        if let FenceVerdict::Inconclusive(limit) = self.report.verdict {
-            let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(limit));
+        if matches!(self.report.verdict, FenceVerdict::Impossible(None)) && self.is_abstract() {
+            text.push_str("  a larger -k, or another engine, may find one\n");
+        }
+        if let FenceVerdict::Inconclusive(doubt) = self.report.verdict {
+            let _ = writeln!(text, "  not everything was looked at: {}", advice(doubt));
             let _ = writeln!(text, "  every correct placement has a cost of at least {}", self.report.at_least);
             if let Some(placement) = &self.report.placement {
                 let _ = writeln!(text, "  one of cost {} is known to be correct:", placement.cost);
             }
         }
         text
+    }
+
+    fn is_abstract(&self) -> bool {
+        matches!(self.options.engine, weakspot_fence::FenceEngine::Abstract { .. })
+    }
+
+    /// ` under fd with k = 1`, if an abstraction was asked for.
+    fn under_abstraction(&self) -> String {
+        match self.options.engine {
+            weakspot_fence::FenceEngine::Abstract { domain: abstraction::Domain::Set, .. } => " under set".to_owned(),
+            weakspot_fence::FenceEngine::Abstract { domain, k } => {
+                let k = k.or((self.options.strategy == weakspot_fence::Strategy::Avoid).then_some(1));
+                let k = k.map_or_else(|| "any k".to_owned(), |k| format!("k = {k}"));
+                format!(" under {} with {k}", domain.name())
+            }
+            _ => String::new(),
+        }
     }
 
     /// The diff, and a sentence for each fence.
@@ -283,8 +343,8 @@ impl<'a> Answer<'a> {
         let report = self.report;
         let placement = report.placement.as_ref();
         let listed = |placement: &'a Placement| placement.fences.iter().map(|fence| self.inserted(fence)).collect();
-        let limit = match report.verdict {
-            FenceVerdict::Inconclusive(limit) => Some(limit),
+        let doubt = match report.verdict {
+            FenceVerdict::Inconclusive(doubt) => Some(doubt),
             _ => None,
         };
         json::Fence {
@@ -296,7 +356,16 @@ impl<'a> Answer<'a> {
                 seconds: self.seconds,
             },
             goal: self.options.goal.name(),
-            strategy: "guided",
+            strategy: self.options.strategy.name(),
+            engine: self.options.engine.name(),
+            domain: match self.options.engine {
+                weakspot_fence::FenceEngine::Abstract { domain, .. } => Some(domain.name()),
+                _ => None,
+            },
+            k: match self.options.engine {
+                weakspot_fence::FenceEngine::Abstract { k, .. } => k,
+                _ => None,
+            },
             fences: placement.map_or_else(Vec::new, listed),
             removed: self.options.minimise.then(|| {
                 let removed = placement.iter().flat_map(|placement| &placement.removed);
@@ -316,8 +385,8 @@ impl<'a> Answer<'a> {
             },
             error: self.failing.as_ref().and_then(|replay| json::Failure::of(self.program, replay)),
             trace: self.failing.as_ref().map(|replay| json::trace(self.program, replay)),
-            limit: limit.map(limits::name),
-            reason: limit.map(limits::reached),
+            limit: doubt.map(name),
+            reason: doubt.map(reached),
         }
     }
 
@@ -368,4 +437,33 @@ fn fences(count: usize) -> String {
 
 fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
+}
+
+/// Why there is no answer, as a name of JSON.
+fn name(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::Limit(limit) => limits::name(limit),
+        Doubt::Alarm => "abstraction",
+        Doubt::Refused => "unsupported",
+    }
+}
+
+/// The same in words.
+fn reached(doubt: Doubt) -> String {
+    match doubt {
+        Doubt::Limit(limit) => limits::reached(limit),
+        Doubt::Alarm => {
+            "the abstraction breaks the specification, and no real execution was found that does".to_owned()
+        }
+        Doubt::Refused => "the engine cannot represent the program".to_owned(),
+    }
+}
+
+/// What to do about it.
+fn advice(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::Limit(limit) => limits::advice(limit),
+        Doubt::Alarm => "raise -k, or leave --engine out",
+        Doubt::Refused => "leave --engine out",
+    }
 }

@@ -179,12 +179,67 @@ fn redundant_fences_go_when_asked() {
 fn what_is_not_there_is_refused() {
     let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
     workspace.write("sb.litmus", SB_LITMUS);
-    let run = workspace.run(&["fence", "sb.weak", "--model", "tso", "--strategy", "avoid"]);
-    assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
-    assert!(run.err.contains("avoid") && run.err.contains("not there yet"), "{}", run.err);
     let run = workspace.run(&["fence", "sb.litmus", "--model", "tso"]);
     assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
     assert!(run.err.contains("litmus") && run.err.contains(".weak"), "{}", run.err);
+}
+
+#[test]
+fn every_combination_of_strategy_engine_and_goal_works_or_is_refused_with_a_hint() {
+    let workspace = Workspace::with("peterson.weak", PETERSON);
+    let engines: [&[&str]; 8] = [
+        &[],
+        &["--engine", "auto"],
+        &["--engine", "explicit"],
+        &["--engine", "symbolic"],
+        &["--engine", "abstract"],
+        &["--engine", "abstract", "--domain", "pd", "-k", "2"],
+        &["--engine", "abstract", "--domain", "fd", "-k", "1"],
+        &["--engine", "explicit", "-k", "1"],
+    ];
+    let mut refused = 0;
+    for strategy in ["guided", "avoid"] {
+        for goal in ["spec", "robust"] {
+            for engine in engines {
+                let first = ["fence", "peterson.weak", "-m", "pso", "--json", "--strategy", strategy, "--goal", goal];
+                let run = workspace.run(&[&first[..], engine].concat());
+                if run.code == 2 {
+                    assert!(run.out.is_empty() && run.err.contains("help: "), "{run:?}");
+                    refused += 1;
+                    continue;
+                }
+                assert_eq!(run.code, 0, "{run:?}");
+                let object = run.json();
+                assert_eq!((&object["verdict"], &object["cost"]), (&"fenced".into(), &2.into()), "{object}");
+                assert_eq!((&object["strategy"], &object["minimal"]), (&strategy.into(), &true.into()), "{object}");
+                let name = engine.get(1).copied().unwrap_or("auto");
+                assert_eq!(object["engine"], name, "{object}");
+            }
+        }
+    }
+    assert_eq!(refused, 17, "misplaced -k, robust with an engine or by avoid, avoid with symbolic");
+}
+
+#[test]
+fn avoid_explains_its_fences_and_writes_what_it_found() {
+    let workspace = Workspace::with("peterson.weak", PETERSON);
+    let run = workspace.run(&["fence", "peterson.weak", "-m", "pso", "--strategy", "avoid", "-o", "out.weak"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.out.contains("all states labelled with what avoids them"), "{}", run.out);
+    assert_eq!(run.unfolded().matches("without it, ").count(), 2, "{}", run.out);
+    assert_eq!(workspace.run(&["verify", "out.weak", "-m", "pso", "--engine", "symbolic", "-q"]).code, 0);
+}
+
+#[test]
+fn what_an_abstraction_cannot_repair_is_said_to_be_its_fault() {
+    let text = "shared x;\nthread a { x = 1; x = 0; }\nthread b { let r = x; let s = x; let t = x; }\n\
+                final { assert(!(b.r == 1 && b.s == 0 && b.t == 1)); }\n";
+    let workspace = Workspace::with("again.weak", text);
+    let arguments = ["fence", "again.weak", "-m", "pso", "--engine", "abstract", "--domain", "pd", "-k", "0"];
+    let run = workspace.run(&[&arguments[..], &["--strategy", "avoid"]].concat());
+    assert_eq!(run.code, 4, "{run:?}");
+    assert!(run.unfolded().contains("no placement of fences helps under pd with k = 0"), "{}", run.out);
+    assert!(run.out.contains("a larger -k"), "{}", run.out);
 }
 
 #[test]

@@ -142,12 +142,13 @@ pub struct Event {
     pub(super) last_load: u32,
     /// The last event of the thread, this one included, that writes or is interlocked or a full fence.
     pub(super) last_store: u32,
-    /// For loads, in a watched graph: the store that could still be pending, or [`super::NONE`].
-    pub(super) pending_store: u32,
     /// Length of the trail before the event was added.
     pub(super) trail: u32,
-    /// Length of the trail of pending stores before the event was added.
-    pub(super) pending_trail: u32,
+    /// The lowest event whose happens-before row changed when this one was added, or [`super::NONE`].
+    pub(super) touched: u32,
+    /// What the graph knew before the event was added: see its fields of the same names.
+    pub(super) asked: u32,
+    pub(super) first_pending: u32,
 }
 
 /// How TSO orders an event among those of its own thread.

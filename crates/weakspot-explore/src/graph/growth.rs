@@ -4,8 +4,8 @@
 //! is laid out anew when it does. Cells come and go with the events that use them; a number that no event uses is free.
 
 use super::{CellEnds, Graph, NONE};
-use crate::clocks::ClockTable;
 use crate::graph::event::ThreadEnd;
+use crate::graph::rows::{Lanes, Rows, row_of};
 use crate::system::CellId;
 
 impl Graph {
@@ -19,13 +19,12 @@ impl Graph {
         let wider = Wider { old, new: threads, watched: self.watched };
         self.threads.resize(threads, ThreadEnd::START);
         self.last_read = regroup(&self.last_read, old, threads, NONE);
-        self.causes = wider_table(&self.causes, |row, into| into[..old].copy_from_slice(row), threads);
-        self.happens_before = wider_table(&self.happens_before, |row, into| wider.copy(row, into), wider.width());
-        self.trail = wider.trail(&self.trail);
-        for event in &mut self.events {
-            event.trail = wider.trail_length(event.trail);
-        }
-        self.scratch = vec![0; wider.width()];
+        let narrow = Wider { watched: false, ..wider };
+        self.causes = narrow.table(&self.causes);
+        self.happens_before = wider.table(&self.happens_before);
+        self.trail_rows = wider.rows(&self.trail_rows);
+        self.scratch = row_of(0, wider.width(), 0);
+        self.strict = row_of(threads, wider.width(), u16::MAX);
     }
 
     /// The number of a cell that no event uses; `near` is where the search for one begins.
@@ -51,7 +50,8 @@ impl Graph {
     }
 }
 
-/// How rows of happens-before change when threads are added.
+/// How rows change when threads are added.
+#[derive(Clone, Copy)]
 struct Wider {
     old: usize,
     new: usize,
@@ -67,37 +67,28 @@ impl Wider {
         if self.watched { 2 * self.old } else { self.old }
     }
 
-    fn trail_length(&self, length: u32) -> u32 {
-        length / (self.old_width() as u32 + 1) * (self.width() as u32 + 1)
-    }
-
-    fn copy(&self, row: &[u32], into: &mut [u32]) {
+    fn copy(&self, row: &[u16], into: &mut [u16]) {
         into[..self.old].copy_from_slice(&row[..self.old]);
         if self.watched {
             into[self.new..self.new + self.old].copy_from_slice(&row[self.old..2 * self.old]);
         }
     }
 
-    /// Old rows, each followed by the number of its event.
-    fn trail(&self, trail: &[u32]) -> Vec<u32> {
-        let old_width = self.old_width();
+    fn rows(&self, rows: &[Lanes]) -> Vec<Lanes> {
         let mut wider = Vec::new();
-        for entry in trail.chunks_exact(old_width + 1) {
-            let start = wider.len();
-            wider.resize(start + self.width(), 0);
-            self.copy(&entry[..old_width], &mut wider[start..]);
-            wider.push(entry[old_width]);
+        for row in rows.chunks_exact(Rows::new(self.old_width()).stride().max(1)) {
+            let mut into = row_of(0, self.width(), 0);
+            self.copy(row.as_flattened(), into.as_flattened_mut());
+            wider.append(&mut into);
         }
         wider
     }
-}
 
-fn wider_table(table: &ClockTable, copy: impl Fn(&[u32], &mut [u32]), width: usize) -> ClockTable {
-    let mut wider = ClockTable::zeroed(width, table.rows());
-    for row in 0..table.rows() as u32 {
-        copy(table.row(row), wider.row_mut(row));
+    fn table(&self, table: &Rows) -> Rows {
+        let mut wider = Rows::new(self.width());
+        wider.push(&self.rows(table.lanes()));
+        wider
     }
-    wider
 }
 
 /// Groups of `old` entries become groups of `new`.

@@ -1,7 +1,7 @@
 //! The graph of a revisit: some events removed, one read given a new source.
 
+use super::rows::Rows;
 use super::{Event, Graph, NONE, Status};
-use crate::clocks::ClockTable;
 
 impl Graph {
     pub(super) fn copy_from(&mut self, other: &Self) {
@@ -10,12 +10,13 @@ impl Graph {
         self.cells.clone_from(&other.cells);
         self.last_read.clone_from(&other.last_read);
         self.trail.clear();
-        self.pending_trail.clear();
-        self.borderline = other.borderline;
-        if (self.watched, self.scratch.len()) != (other.watched, other.scratch.len()) {
-            self.watched = other.watched;
+        self.trail_rows.clear();
+        if self.watching != other.watching || self.strict != other.strict {
+            (self.watching, self.watched) = (other.watching, other.watched);
             self.scratch.clone_from(&other.scratch);
-            self.happens_before = ClockTable::new(other.scratch.len());
+            self.strict.clone_from(&other.strict);
+            self.happens_before = Rows::new(0);
+            self.happens_before.copy_prefix(&other.happens_before, 0);
         }
     }
 
@@ -57,9 +58,8 @@ impl Graph {
         }
         self.note_early_readers();
         let (read_event, write) = (*self.event(read), self.len() - 1);
-        let row = self.causes.row_mut(read);
-        row.fill(0);
-        row[read_event.thread as usize] = read_event.index + 1;
+        self.causes.row_mut(read).fill(Default::default());
+        self.causes.set(read, read_event.thread as usize, read_event.index + 1);
         if read_event.po_prev != NONE {
             self.causes.join_rows(read, read_event.po_prev);
         }
@@ -81,7 +81,6 @@ impl Graph {
             new(&mut event.read_prev);
             new(&mut event.last_load);
             new(&mut event.last_store);
-            new(&mut event.pending_store);
         }
         let mut next = first as usize;
         for (offset, &id) in map.iter().enumerate() {
@@ -105,7 +104,9 @@ impl Graph {
         for event in &mut self.events {
             event.early_reader = false;
             event.trail = 0;
-            event.pending_trail = 0;
+            event.touched = NONE;
+            event.asked = 0;
+            event.first_pending = NONE;
         }
         for id in 0..self.events.len() {
             let Event { kind, source, .. } = self.events[id];

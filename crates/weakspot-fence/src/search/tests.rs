@@ -64,8 +64,9 @@ fn compare(text: &str, options: &FenceOptions) -> Option<usize> {
     }
     let budget = Budget::unlimited();
     let oracle = Oracle { options, budget: &budget, progress: &(), states: 0 };
-    let report =
-        Inference::new(&points, oracle).run(&program).unwrap_or_else(|error| panic!("{error}: {options:?}\n{text}"));
+    let report = Inference::new(&points, oracle)
+        .and_then(|inference| inference.run(&program))
+        .unwrap_or_else(|error| panic!("{error}: {options:?}\n{text}"));
     if let FenceVerdict::Impossible(Some(_)) = report.verdict {
         return None;
     }
@@ -91,6 +92,12 @@ fn all_options() -> Vec<FenceOptions> {
             let options = FenceOptions { alternatives: true, ..FenceOptions::new(model, goal) };
             all.push(FenceOptions { minimise: true, ..options.clone() });
             all.push(FenceOptions { weights: true, ..options.clone() });
+            if goal == Goal::Spec {
+                let avoid = FenceOptions { strategy: Strategy::Avoid, ..options.clone() };
+                all.push(FenceOptions { minimise: true, ..avoid.clone() });
+                all.push(FenceOptions { weights: true, ..avoid.clone() });
+                all.push(avoid);
+            }
             all.push(options);
         }
     }
@@ -141,4 +148,13 @@ fn known_shapes_get_all_their_minimum_placements() {
     assert_eq!(compare(passing, &options(MemoryModel::Tso)), Some(0));
     assert_eq!(compare(passing, &options(MemoryModel::Pso)), Some(1));
     assert_eq!(compare(template, &options(MemoryModel::Tso)), Some(1));
+    for (text, model, count) in [
+        (buffering, MemoryModel::Tso, 2),
+        (passing, MemoryModel::Tso, 0),
+        (passing, MemoryModel::Pso, 1),
+        (template, MemoryModel::Pso, 1),
+    ] {
+        let avoid = FenceOptions { strategy: Strategy::Avoid, ..options(model) };
+        assert_eq!(compare(text, &avoid), Some(count));
+    }
 }

@@ -165,12 +165,16 @@ pub(super) struct Rules {
     pub(super) model: MemoryModel,
     /// The paper's k; 0 for `set`.
     pub(super) k: usize,
+    /// A buffer whose stores are all known in order is covered by none that has lost an order. For fence inference:
+    /// otherwise what fences make exact would be labelled together with what they make go away. (The paper's order for
+    /// `pd` asks for this, `S₁ ≠ ∅`; verification does without.)
+    pub(super) keeps_exact: bool,
 }
 
 impl Rules {
     pub(super) fn new(domain: Domain, model: MemoryModel, k: u32) -> Self {
         let k = if domain == Domain::Set { 0 } else { k as usize };
-        Self { domain, model, k }
+        Self { domain, model, k, keeps_exact: false }
     }
 
     /// How many segments are kept under PSO.
@@ -291,6 +295,9 @@ impl Rules {
             return true;
         }
         if self.model == MemoryModel::Tso {
+            if self.keeps_exact && small.segments.is_empty() {
+                return false;
+            }
             return small.head.starts_with(&large.head) && {
                 let moved = move_behind(small, large.head.len());
                 self.segment_covers(&large.segments, &moved.segments)
@@ -308,6 +315,9 @@ impl Rules {
 
     fn fifo_covers(self, large: &Fifo, small: &Fifo) -> bool {
         if (large.loc, large.latest) != (small.loc, small.latest) || !small.head.starts_with(&large.head) {
+            return false;
+        }
+        if self.keeps_exact && small.set.is_empty() && !large.set.is_empty() {
             return false;
         }
         let mut behind = small.set.clone();

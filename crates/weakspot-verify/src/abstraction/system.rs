@@ -169,7 +169,10 @@ impl<'p> System<'p> {
             labelled,
             values: Values::new(),
             entries: Entries::new(),
-            buffers: Buffers::new(Rules::new(options.domain, options.model, options.k)),
+            buffers: Buffers::new(Rules {
+                keeps_exact: labelled,
+                ..Rules::new(options.domain, options.model, options.k)
+            }),
             locals: threads.map(|(id, code)| locals(Some(id), code)).collect(),
             final_block: program.final_block.as_ref().map(|block| locals(None, block)),
             shared: Interner::new(),

@@ -41,7 +41,7 @@ struct Experiment {
     bound: u32,
 }
 
-const EXPERIMENTS: [Experiment; 4] = [
+const EXPERIMENTS: [Experiment; 5] = [
     Experiment {
         name: "Fig. 1(b)",
         program: "papers/sober-fig1b",
@@ -86,6 +86,13 @@ const EXPERIMENTS: [Experiment; 4] = [
             row(4, 9_147, 5_321, "0.84", "125.5", "118.9"),
             row(5, 29_821, 17_922, "0.86", "481.5", "461.6"),
         ],
+        bound: 5,
+    },
+    Experiment {
+        name: "Fig. 4(b)",
+        program: "papers/sober-fig4b",
+        corrected: "papers/sober-fig4b-fenced",
+        printed: &[],
         bound: 5,
     },
 ];

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use weakspot_fence::{Confirmation, FenceError};
 use weakspot_model::source::SourceFile;
 
-use crate::commands::limits;
 use crate::exit::Failure;
 
 /// Writes a text to a new file beside the target, asks about what stands there, and puts it in the target's place in
@@ -30,8 +29,8 @@ pub fn replace(
         Confirmation::Broken => {
             return Err(Failure::Internal("the fenced program is not correct; nothing was written".to_owned()));
         }
-        Confirmation::Undecided(limit) => {
-            let reached = limits::reached(limit);
+        Confirmation::Undecided(doubt) => {
+            let reached = super::reached(doubt);
             let message = format!("{reached} before the fenced program was verified again; nothing was written");
             return Err(Failure::TooLarge { file: path.display().to_string(), message });
         }

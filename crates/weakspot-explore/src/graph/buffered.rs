@@ -1,0 +1,158 @@
+//! The operational monitors' question (Burnim, Sen, Stergiou, TACAS 2011, Fig. 4 and 5), answered from the graph.
+//!
+//! [`crate::monitor::operational::Operational`] runs the relaxed machine beside an execution and commits every store as
+//! late as it can. To miss nothing it has to see, for each thread, a linearisation in which nothing comes before an
+//! access of the thread that need not: then exactly the *past* of the access has gone, the events that happen before it.
+//! Which stores are still pending then does not depend on their order:
+//!
+//! | a pending store X of a thread has been committed if | in the past there is |
+//! |---|---|
+//! | somebody else accessed its cell | another thread's access of the cell that comes after X |
+//! | its thread waited | a later event of its thread that waits for the whole buffer, or an atomic on the cell |
+//! | it had to go first | a later store of its thread that has been committed and cannot go before X: any under TSO, one behind a store fence under PSO |
+//!
+//! So the answer for an access is the last store of another thread to its cell that happens before what the access's
+//! thread did last, if it has not been committed and no other thread wrote the cell since. The tests compare the
+//! answers with those of the monitor, execution by execution.
+
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::FenceKind;
+
+use super::{Event, EventKind, Graph, NONE};
+
+impl Graph {
+    /// Lines 5 to 8 of Fig. 4 and 5 for an access: the foreign store it could overtake.
+    pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> u32 {
+        let Event { kind, thread, source, co_prev, po_prev, has_write, .. } = *self.event(access);
+        // The monitor sees an atomic that writes at its write.
+        if matches!(kind, EventKind::RmwRead { .. }) && has_write {
+            return NONE;
+        }
+        let newest = if kind.is_read() { source } else { co_prev };
+        if newest == NONE || self.event(newest).thread == thread {
+            return NONE;
+        }
+        // What the thread did before the atomic began.
+        let before = if matches!(kind, EventKind::RmwWrite { .. }) { self.event(po_prev).po_prev } else { po_prev };
+        if before == NONE {
+            return NONE;
+        }
+        let owner = self.event(newest).thread;
+        let mut store = newest;
+        loop {
+            let event = self.event(store);
+            if event.thread != owner || event.kind != EventKind::Store {
+                return NONE;
+            }
+            if self.happens_before(store, before) {
+                break;
+            }
+            store = event.co_prev;
+            if store == NONE {
+                return NONE;
+            }
+        }
+        if self.is_committed(store, access, model) { NONE } else { store }
+    }
+
+    /// Must a store have been committed when the past of an access has gone?
+    fn is_committed(&self, store: u32, access: u32, model: MemoryModel) -> bool {
+        if self.is_noticed(store, access) {
+            return true;
+        }
+        let Event { thread, index, cell, .. } = *self.event(store);
+        let mut last = self.threads[thread as usize].last;
+        while !self.happens_before(last, access) {
+            last = self.event(last).po_prev;
+        }
+        // Stores after this one cannot be committed before the store: under PSO, after the first store fence.
+        let mut held_back_after = if model == MemoryModel::Pso { u32::MAX } else { index };
+        let mut id = last;
+        while id != store {
+            let event = self.event(id);
+            match event.kind {
+                EventKind::Load
+                | EventKind::Store
+                | EventKind::Choose
+                | EventKind::LeaveCritical
+                | EventKind::Misuse => {}
+                EventKind::RmwRead { drains_all: false } | EventKind::RmwWrite { drains_all: false }
+                    if model == MemoryModel::Pso && event.cell != cell => {}
+                EventKind::Fence(FenceKind::StoreStore) => held_back_after = event.index,
+                _ => return true,
+            }
+            id = event.po_prev;
+        }
+        self.drags_along(last, held_back_after, access)
+    }
+
+    /// Is there an access of another thread to the cell of a store, after it and in the past of an access?
+    fn is_noticed(&self, store: u32, access: u32) -> bool {
+        let Event { thread, cell, co_next, .. } = *self.event(store);
+        let mut next = co_next;
+        while next != NONE && self.happens_before(next, access) && next != access {
+            if self.event(next).thread != thread {
+                return true;
+            }
+            next = self.event(next).co_next;
+        }
+        (0..self.threads.len()).filter(|&other| other != thread as usize).any(|other| {
+            let mut read = self.last_read(cell, other);
+            while read != NONE && (read == access || !self.happens_before(read, access) || !self.counts(read)) {
+                read = self.event(read).read_prev;
+            }
+            // Reads of a thread never go back in coherence, and those of an earlier write come before the store.
+            read != NONE && self.happens_before(store, read) && self.reads_at_or_after(read, store)
+        })
+    }
+
+    /// Is this a read that the monitor sees?
+    fn counts(&self, read: u32) -> bool {
+        let event = self.event(read);
+        match event.kind {
+            EventKind::Load => true,
+            EventKind::RmwRead { .. } => !event.has_write,
+            _ => false,
+        }
+    }
+
+    /// Does a read take a store, or a later write of the cell?
+    fn reads_at_or_after(&self, read: u32, store: u32) -> bool {
+        let mut source = self.event(read).source;
+        while source != NONE && source != store {
+            source = self.event(source).co_prev;
+        }
+        source == store
+    }
+
+    /// Has one of a thread's stores after event `after` of it been committed, as seen from an access? `last` is the
+    /// thread's last event in the past of the access.
+    fn drags_along(&self, last: u32, after: u32, access: u32) -> bool {
+        let mut id = last;
+        while id != NONE && self.event(id).index > after {
+            let event = self.event(id);
+            let commits = match event.kind {
+                EventKind::Store => self.is_noticed(id, access),
+                EventKind::RmwRead { .. } | EventKind::RmwWrite { .. } => self.stores_before(id, event.cell, after),
+                _ => false,
+            };
+            if commits {
+                return true;
+            }
+            id = event.po_prev;
+        }
+        false
+    }
+
+    /// Is there a store to a cell between event `after` of a thread and one of its later events?
+    fn stores_before(&self, later: u32, cell: u32, after: u32) -> bool {
+        let mut id = self.event(later).po_prev;
+        while id != NONE && self.event(id).index > after {
+            if self.event(id).kind == EventKind::Store && self.event(id).cell == cell {
+                return true;
+            }
+            id = self.event(id).po_prev;
+        }
+        false
+    }
+}

@@ -1,0 +1,191 @@
+//! The clocks of a graph, packed so that a whole row is compared and joined at once.
+//!
+//! An entry is 16 bits wide and eight of them are a [`Lanes`]: one register of any 64-bit processor. Up to eight threads
+//! (four, where relaxed happens-before is kept beside happens-before) joining two rows is one operation. So an execution
+//! may have [`MOST_EVENTS`] events, far more than anybody can explore exhaustively.
+//!
+//! The monitors, which also read recorded traces of any length, have clocks of their own ([`crate::clocks`]).
+
+/// Events one graph may have: what an entry can count.
+pub const MOST_EVENTS: u32 = u16::MAX as u32;
+
+/// Entries that are handled together.
+const LANES: usize = 8;
+
+/// Some entries of a row.
+pub(super) type Lanes = [u16; LANES];
+
+/// A row with this many entries, all of them `value`; what fills the row up is 0.
+pub(super) fn row_of(entries: usize, width: usize, value: u16) -> Vec<Lanes> {
+    let mut row = vec![[0; LANES]; width.div_ceil(LANES)];
+    row.as_flattened_mut()[..entries].fill(value);
+    row
+}
+
+/// A table of clocks of the same width.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rows {
+    /// How many lanes a row has.
+    stride: usize,
+    lanes: Vec<Lanes>,
+}
+
+impl Rows {
+    /// No rows yet; each will have at least `width` entries.
+    pub(super) fn new(width: usize) -> Self {
+        Self { stride: width.div_ceil(LANES), lanes: Vec::new() }
+    }
+
+    /// Lanes of a row.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// All rows, one after the other.
+    pub(super) fn lanes(&self) -> &[Lanes] {
+        &self.lanes
+    }
+
+    #[inline]
+    pub(super) fn row(&self, row: u32) -> &[Lanes] {
+        let start = row as usize * self.stride;
+        &self.lanes[start..start + self.stride]
+    }
+
+    #[inline]
+    pub(super) fn row_mut(&mut self, row: u32) -> &mut [Lanes] {
+        let start = row as usize * self.stride;
+        &mut self.lanes[start..start + self.stride]
+    }
+
+    #[inline]
+    pub(super) fn entry(&self, row: u32, column: usize) -> u32 {
+        u32::from(self.lanes.as_flattened()[row as usize * self.stride * LANES + column])
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, row: u32, column: usize, entry: u32) {
+        self.lanes.as_flattened_mut()[row as usize * self.stride * LANES + column] = entry as u16;
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, row: &[Lanes]) {
+        self.lanes.extend_from_slice(row);
+    }
+
+    #[inline]
+    pub(super) fn push_copy(&mut self, row: u32) {
+        let start = row as usize * self.stride;
+        for at in start..start + self.stride {
+            self.lanes.push(self.lanes[at]);
+        }
+    }
+
+    #[inline]
+    pub(super) fn push_zero(&mut self) {
+        self.lanes.resize(self.lanes.len() + self.stride, [0; LANES]);
+    }
+
+    /// Keeps the first rows.
+    #[inline]
+    pub(super) fn truncate(&mut self, rows: usize) {
+        self.lanes.truncate(rows * self.stride);
+    }
+
+    /// Makes it a table of so many rows, all zero.
+    pub(super) fn reset(&mut self, rows: usize) {
+        self.lanes.clear();
+        self.lanes.resize(rows * self.stride, [0; LANES]);
+    }
+
+    /// Becomes a copy of the first rows of another table.
+    pub(super) fn copy_prefix(&mut self, from: &Self, rows: usize) {
+        self.stride = from.stride;
+        self.lanes.clear();
+        self.lanes.extend_from_slice(&from.lanes[..rows * from.stride]);
+    }
+
+    /// Joins one row into another.
+    #[inline]
+    pub(super) fn join_rows(&mut self, into: u32, from: u32) {
+        let (into, from) = (into as usize * self.stride, from as usize * self.stride);
+        for at in 0..self.stride {
+            let other = self.lanes[from + at];
+            join_lanes(&mut self.lanes[into + at], &other);
+        }
+    }
+
+    /// Joins the entries of one row that `mask` lets through into another.
+    #[inline]
+    pub(super) fn join_masked(&mut self, into: u32, from: u32, mask: &[Lanes]) {
+        let (into, from) = (into as usize * self.stride, from as usize * self.stride);
+        for (at, mask) in mask.iter().enumerate() {
+            let other = masked(&self.lanes[from + at], mask);
+            join_lanes(&mut self.lanes[into + at], &other);
+        }
+    }
+
+    /// Joins the entries of one row that `mask` holds back into another.
+    #[inline]
+    pub(super) fn join_unmasked(&mut self, into: u32, from: u32, mask: &[Lanes]) {
+        let (into, from) = (into as usize * self.stride, from as usize * self.stride);
+        for (at, mask) in mask.iter().enumerate() {
+            let other = unmasked(&self.lanes[from + at], mask);
+            join_lanes(&mut self.lanes[into + at], &other);
+        }
+    }
+
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> usize {
+        self.lanes.capacity() * size_of::<Lanes>()
+    }
+}
+
+#[inline]
+fn join_lanes(into: &mut Lanes, from: &Lanes) {
+    for (into, from) in into.iter_mut().zip(from) {
+        *into = (*into).max(*from);
+    }
+}
+
+#[inline]
+fn masked(lanes: &Lanes, mask: &Lanes) -> Lanes {
+    std::array::from_fn(|at| lanes[at] & mask[at])
+}
+
+#[inline]
+fn unmasked(lanes: &Lanes, mask: &Lanes) -> Lanes {
+    std::array::from_fn(|at| lanes[at] & !mask[at])
+}
+
+/// `into` becomes the entries that `mask` lets through.
+#[inline]
+pub(super) fn copy_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
+    for ((into, from), mask) in into.iter_mut().zip(from).zip(mask) {
+        *into = masked(from, mask);
+    }
+}
+
+/// `into` becomes the least row that is not before either.
+#[inline]
+pub(super) fn join(into: &mut [Lanes], from: &[Lanes]) {
+    for (into, from) in into.iter_mut().zip(from) {
+        join_lanes(into, from);
+    }
+}
+
+/// The same with the entries that `mask` lets through.
+#[inline]
+pub(super) fn join_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
+    for ((into, from), mask) in into.iter_mut().zip(from).zip(mask) {
+        join_lanes(into, &masked(from, mask));
+    }
+}
+
+/// The same with the entries that `mask` holds back.
+#[inline]
+pub(super) fn join_unmasked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
+    for ((into, from), mask) in into.iter_mut().zip(from).zip(mask) {
+        join_lanes(into, &unmasked(from, mask));
+    }
+}
