@@ -129,6 +129,11 @@ impl<'s, S: System> Buffered<'s, S> {
         self.lanes.len()
     }
 
+    /// What memory holds.
+    pub fn memory(&self, cell: CellId) -> i64 {
+        self.memory[cell as usize]
+    }
+
     /// Number of stores that a thread has pending.
     pub fn pending_stores(&self, thread: usize) -> usize {
         self.lanes[thread].buffer.len()

@@ -152,11 +152,23 @@ impl Watcher {
         !self.found.is_empty()
     }
 
-    fn run_monitor(&mut self, graph: &Graph, lineariser: &mut Lineariser) {
-        if graph.width() > self.room.0 || graph.cell_count() > self.room.1 {
-            self.room = (graph.width(), graph.cell_count());
-            self.monitor = AnyMonitor::new(self.kind, graph.width(), graph.cell_count());
+    /// Watches one interleaving: what is found in it.
+    pub fn watch_events(&mut self, events: &[Event], threads: usize, cells: usize) -> &[Finding] {
+        self.make_room(threads, cells);
+        self.found.clear();
+        self.monitor.watch_events(events.iter().copied(), &mut self.found);
+        &self.found
+    }
+
+    fn make_room(&mut self, threads: usize, cells: usize) {
+        if threads > self.room.0 || cells > self.room.1 {
+            self.room = (threads.max(self.room.0), cells.max(self.room.1));
+            self.monitor = AnyMonitor::new(self.kind, self.room.0, self.room.1);
         }
+    }
+
+    fn run_monitor(&mut self, graph: &Graph, lineariser: &mut Lineariser) {
+        self.make_room(graph.width(), graph.cell_count());
         self.found.clear();
         if self.monitor.depends_on_order() {
             for thread in 0..graph.width() {

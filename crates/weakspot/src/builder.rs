@@ -20,7 +20,6 @@ pub enum FailOn {
 
 /// How a model is checked. [`Builder::new`] takes what the environment says.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Builder {
     /// The memory model of the processor (`WEAKSPOT_MODEL`: `sc`, `tso`, `pso`).
     pub model: MemoryModel,
@@ -57,7 +56,7 @@ impl Default for Builder {
             model: MemoryModel::Tso,
             max_preemptions: None,
             max_executions: None,
-            max_events: 100_000,
+            max_events: 50_000,
             max_duration: None,
             max_threads: MAX_THREADS,
             jobs: 1,

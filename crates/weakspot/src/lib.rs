@@ -13,6 +13,7 @@ mod replay;
 mod report;
 #[doc(hidden)]
 pub mod rt;
+mod schedules;
 mod source;
 mod statistics;
 mod strengthen;

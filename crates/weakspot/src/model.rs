@@ -24,8 +24,8 @@ use crate::rt::lane::Happened;
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::system::Live;
 use crate::rt::{self, Place, panics};
-use crate::strengthen;
 use crate::timeline::Timeline;
+use crate::{schedules, strengthen};
 
 /// Runs a closure in every way its threads can be scheduled, and panics with a report if one of them fails.
 #[track_caller]
@@ -42,7 +42,7 @@ pub(crate) fn check(builder: &Builder, body: Body) -> Report {
     if let Some(schedule) = &builder.replay {
         return crate::replay::replay(builder, &runtime, schedule, start);
     }
-    let mut judge = explore(builder, &runtime, start);
+    let mut judge = search(builder, &runtime, start);
     let found = std::mem::take(&mut judge.found);
     let mut report = judge.report;
     if report.failure.is_none() && !found.is_empty() {
@@ -58,6 +58,35 @@ pub(crate) fn check(builder: &Builder, body: Body) -> Report {
     report
 }
 
+/// Executions after which a model with a bound on preemptions is explored with that bound instead of completely.
+const PATIENCE: u64 = 200_000;
+
+/// Explores as the builder says. A bound on preemptions is for models that cannot be explored completely: those that can
+/// are.
+pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant) -> Judge<'b> {
+    loop {
+        let judge = match (builder.seed, builder.max_preemptions) {
+            (Some(seed), _) => schedules::random(builder, runtime, seed, start),
+            (None, None) => explore(builder, runtime, start, None),
+            (None, Some(most)) => {
+                let judge = explore(builder, runtime, start, Some(PATIENCE));
+                if judge.report.bound == Some(Bound::Executions)
+                    && builder.max_executions.is_none_or(|executions| executions > PATIENCE)
+                {
+                    schedules::bounded(builder, runtime, most, start)
+                } else {
+                    judge
+                }
+            }
+        };
+        let observed = std::mem::take(&mut runtime.counts.borrow_mut().found);
+        runtime.finish_run(!observed && judge.report.failure.is_none());
+        if !observed {
+            return judge;
+        }
+    }
+}
+
 fn verdict(report: &Report) -> Verdict {
     if report.failure.is_some() {
         return Verdict::Failed;
@@ -71,28 +100,25 @@ fn verdict(report: &Report) -> Verdict {
     }
 }
 
-/// Explores everything, once for each set of reference counts that turn out to be observed.
-pub(crate) fn explore<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant) -> Judge<'b> {
-    loop {
-        let mut system = Live { runtime };
-        let mut judge = Judge::new(builder, start);
-        let explorer = Explorer::new(&mut system).with_longest(builder.max_events);
-        let mut explorer = if judge.kind == Some(MonitorKind::Sober) { explorer.watched() } else { explorer };
-        let ended = explorer.run(&mut judge);
-        judge.report.events = explorer.counters().events;
-        judge.report.runs = explorer.counters().runs + 1;
-        judge.report.exhaustive = ended.is_continue();
-        let divergence = explorer.divergence();
-        if let Some(divergence) = divergence {
-            judge.report.failure = Some(not_deterministic(runtime, divergence));
-            judge.report.timeline = Some(Timeline::of_run(runtime));
-        }
-        let observed = std::mem::take(&mut runtime.counts.borrow_mut().found);
-        runtime.finish_run(!observed && judge.report.failure.is_none());
-        if !observed {
-            return judge;
-        }
+/// Explores everything, or so many executions.
+fn explore<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant, most: Option<u64>) -> Judge<'b> {
+    let mut system = Live { runtime };
+    let mut judge = Judge::new(builder, start);
+    judge.most = most.into_iter().chain(builder.max_executions).min();
+    let explorer = Explorer::new(&mut system).with_longest(builder.max_events);
+    let mut explorer = match judge.kind {
+        Some(kind) => explorer.watching(kind.watching()),
+        None => explorer,
+    };
+    let ended = explorer.run(&mut judge);
+    judge.report.events = explorer.counters().events;
+    judge.report.runs = explorer.counters().runs + 1;
+    judge.report.exhaustive = ended.is_continue();
+    if let Some(divergence) = explorer.divergence() {
+        judge.report.failure = Some(not_deterministic(runtime, divergence));
+        judge.report.timeline = Some(Timeline::of_run(runtime));
     }
+    judge
 }
 
 fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
@@ -143,6 +169,8 @@ pub(crate) struct Judge<'b> {
     lineariser: Lineariser,
     start: Instant,
     graphs: u64,
+    /// Executions after which it gives up.
+    most: Option<u64>,
     pub(crate) report: Report,
     pub(crate) found: Vec<Found>,
     /// The violation of two places, by their addresses.
@@ -155,7 +183,7 @@ const MOST_VIOLATIONS: usize = 32;
 const ENDLESS: usize = 2_000;
 
 impl<'b> Judge<'b> {
-    fn new(builder: &'b Builder, start: Instant) -> Self {
+    pub(crate) fn new(builder: &'b Builder, start: Instant) -> Self {
         let kind = match builder.model {
             _ if !builder.monitor => None,
             MemoryModel::Sc => None,
@@ -169,15 +197,16 @@ impl<'b> Judge<'b> {
             lineariser: Lineariser::default(),
             start,
             graphs: 0,
+            most: builder.max_executions,
             report: Report::new(builder.model),
             found: Vec::new(),
             pairs: FxHashMap::default(),
         }
     }
 
-    fn limits(&mut self) -> ControlFlow<()> {
+    pub(crate) fn limits(&mut self) -> ControlFlow<()> {
         self.graphs += 1;
-        if self.builder.max_executions.is_some_and(|most| self.report.executions >= most) {
+        if self.most.is_some_and(|most| self.report.executions >= most) {
             self.report.bound = Some(Bound::Executions);
         } else if self.graphs.is_multiple_of(256)
             && self.builder.max_duration.is_some_and(|most| self.start.elapsed() >= most)
@@ -195,7 +224,12 @@ impl<'b> Judge<'b> {
             .into_iter()
             .map(|(thread, choice)| Move::Step { thread, choice })
             .collect();
-        self.report.schedule = Some(format!("sc:{}", impact::schedule_text(&moves)));
+        self.stop(runtime, failure, format!("sc:{}", impact::schedule_text(&moves)))
+    }
+
+    /// The run that was made last fails.
+    pub(crate) fn stop(&mut self, runtime: &Runtime, failure: Failure, schedule: String) -> ControlFlow<()> {
+        self.report.schedule = Some(schedule);
         self.report.timeline = Some(Timeline::of_run(runtime));
         self.report.failure = Some(failure);
         ControlFlow::Break(())
@@ -212,29 +246,27 @@ impl<'b> Judge<'b> {
             let Some((one, other)) = happened(graph, store, runtime).zip(happened(graph, access, runtime)) else {
                 continue;
             };
-            let address = |place: Place| std::ptr::from_ref(place).addr();
-            let key = (address(one.place), address(other.place));
-            let number = match self.pairs.get(&key) {
-                Some(&number) => number,
-                None if self.found.len() == MOST_VIOLATIONS => continue,
-                None => {
-                    let borderline = self.borderline(graph, store, access);
-                    let violation = Violation { store: Party::of(&one), access: Party::of(&other), executions: 0 };
-                    self.found.push(Found { violation, store_place: one.place, borderline });
-                    self.pairs.insert(key, self.found.len() - 1);
-                    self.found.len() - 1
-                }
-            };
-            self.found[number].violation.executions += 1;
+            let mut lineariser = std::mem::take(&mut self.lineariser);
+            self.note_violation(&one, &other, || borderline(&mut lineariser, graph, store, access));
+            self.lineariser = lineariser;
         }
     }
 
-    /// The execution up to and including the access.
-    fn borderline(&mut self, graph: &Graph, store: u32, access: u32) -> Borderline {
-        self.lineariser.linearise_some(graph, |id| graph.happens_before(id, access));
-        let order = self.lineariser.order();
-        let before = order.iter().take_while(|&&id| id != store).filter(|&&id| is_step(graph.event(id))).count();
-        Borderline { steps: steps_of(graph, order), store: before }
+    /// A violation of two accesses was seen in one more execution.
+    pub(crate) fn note_violation(&mut self, one: &Happened, other: &Happened, borderline: impl FnOnce() -> Borderline) {
+        let address = |place: Place| std::ptr::from_ref(place).addr();
+        let key = (address(one.place), address(other.place));
+        let number = match self.pairs.get(&key) {
+            Some(&number) => number,
+            None if self.found.len() == MOST_VIOLATIONS => return,
+            None => {
+                let violation = Violation { store: Party::of(one), access: Party::of(other), executions: 0 };
+                self.found.push(Found { violation, store_place: one.place, borderline: borderline() });
+                self.pairs.insert(key, self.found.len() - 1);
+                self.found.len() - 1
+            }
+        };
+        self.found[number].violation.executions += 1;
     }
 
     /// A thread that does nothing but read the same again and again.
@@ -262,7 +294,7 @@ impl<'b> Judge<'b> {
     }
 }
 
-fn too_long(thread: u32, place: Place, why: String) -> Failure {
+pub(crate) fn too_long(thread: u32, place: Place, why: String) -> Failure {
     let message = format!(
         "thread {thread} goes round a loop that does not end here: {why}. If it waits for another thread, call \
          `weakspot::hint::spin_loop()` (or `thread::yield_now()`) in each round: then one failing round is explored \
@@ -286,6 +318,14 @@ fn longest_loop(runtime: &Runtime, events: u32) -> Failure {
         }
         None => Failure::new(FailureKind::TooLong, "an execution has too many events".to_owned()),
     }
+}
+
+/// The execution up to and including the access.
+fn borderline(lineariser: &mut Lineariser, graph: &Graph, store: u32, access: u32) -> Borderline {
+    lineariser.linearise_some(graph, |id| graph.happens_before(id, access));
+    let order = lineariser.order();
+    let before = order.iter().take_while(|&&id| id != store).filter(|&&id| is_step(graph.event(id))).count();
+    Borderline { steps: steps_of(graph, order), store: before }
 }
 
 /// The steps of a linearisation.

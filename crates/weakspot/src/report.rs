@@ -66,7 +66,7 @@ pub struct Violation {
     pub store: Party,
     /// The access.
     pub access: Party,
-    /// In how many executions it was seen.
+    /// In how many executions it was seen for the first time in a branch of the exploration.
     pub executions: u64,
 }
 
@@ -202,10 +202,10 @@ impl Report {
     }
 
     fn write_violations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Violation { store, access, executions } in &self.violations {
+        for Violation { store, access, .. } in &self.violations {
             write!(
                 f,
-                "\n\nthe store of thread {} may still be in its buffer when thread {} {} ({executions} executions)\n{}{}",
+                "\n\nthe store of thread {} may still be in its buffer when thread {} {}\n{}{}",
                 store.thread,
                 access.thread,
                 if access.what == "load" { "reads" } else { "accesses the same location" },

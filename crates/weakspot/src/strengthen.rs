@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::builder::Builder;
 use crate::failure::SourcePlace;
-use crate::model::{Found, explore};
+use crate::model::{Found, search};
 use crate::rt::Place;
 use crate::rt::runtime::Runtime;
 
@@ -44,7 +44,7 @@ pub(crate) fn suggest(builder: &Builder, runtime: &Runtime, found: &[Found], too
 /// Are there no violations and no failures if the operations at these places are `SeqCst`?
 fn helps(builder: &Builder, runtime: &Runtime, places: &[Place]) -> bool {
     *runtime.strengthened.borrow_mut() = places.iter().map(|place| std::ptr::from_ref(*place).addr()).collect();
-    let judge = explore(builder, runtime, Instant::now());
+    let judge = search(builder, runtime, Instant::now());
     runtime.strengthened.borrow_mut().clear();
     judge.found.is_empty() && judge.report.failure.is_none()
 }

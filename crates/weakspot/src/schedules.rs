@@ -1,0 +1,321 @@
+//! One schedule at a time: random ones, or all with few preemptions.
+//!
+//! This is for models with too many traces. A schedule is run on the SC machine ([`Buffered`] without buffers) and
+//! watched by the same monitors. A *preemption* is a switch away from a thread that could have gone on; steps whose
+//! moment nobody can see (starting, ending, joining threads) are taken at once and are no places to switch.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use weakspot_explore::buffered::{Buffered, Move, Rest};
+use weakspot_explore::exhaustive::{MonitorKind, Watcher};
+use weakspot_explore::monitor::{Event, Finding, Operation};
+use weakspot_explore::system::{Pending, System, Update};
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ids::ThreadId;
+use weakspot_model::ir::FenceKind;
+
+use crate::builder::Builder;
+use crate::failure::{Failure, FailureKind};
+use crate::impact::{Borderline, Random, schedule_text};
+use crate::model::{Judge, too_long};
+use crate::report::Bound;
+use crate::rt::panics;
+use crate::rt::runtime::Runtime;
+use crate::rt::system::Live;
+
+/// Random schedules, if nobody says how many.
+const RANDOM_SCHEDULES: u64 = 1_000;
+
+/// Which thread goes next: a position in the list of moves.
+trait Choose {
+    /// `moves` is not empty; `last` is the thread that moved last.
+    fn choose(&mut self, moves: &[Move], last: Option<usize>) -> usize;
+}
+
+/// Explores random schedules.
+pub(crate) fn random<'b>(builder: &'b Builder, runtime: &Runtime, seed: u64, start: Instant) -> Judge<'b> {
+    let mut search = Search::new(builder, runtime, start);
+    let mut choices = Random(seed);
+    for _ in 0..builder.max_executions.unwrap_or(RANDOM_SCHEDULES) {
+        if search.run(&mut choices).is_break() {
+            break;
+        }
+    }
+    search.finish(Bound::Random)
+}
+
+impl Choose for Random {
+    fn choose(&mut self, moves: &[Move], last: Option<usize>) -> usize {
+        let stay = moves.iter().position(|what| Some(what.thread()) == last);
+        match stay {
+            Some(stay) if self.below(2) == 0 => stay,
+            _ => self.below(moves.len()),
+        }
+    }
+}
+
+/// Explores all schedules with at most so many preemptions.
+pub(crate) fn bounded<'b>(builder: &'b Builder, runtime: &Runtime, most: u32, start: Instant) -> Judge<'b> {
+    let mut search = Search::new(builder, runtime, start);
+    let mut path = Path { most, ..Path::default() };
+    loop {
+        path.begin();
+        if search.run(&mut path).is_break() || !path.advance() {
+            break;
+        }
+    }
+    search.finish(Bound::Preemptions(most))
+}
+
+/// The choices of one schedule, and how to get to the next.
+#[derive(Default)]
+struct Path {
+    most: u32,
+    /// For each choice: the moves that may be taken, and which of them is.
+    taken: Vec<(Vec<u32>, usize)>,
+    depth: usize,
+    preemptions: u32,
+}
+
+impl Path {
+    fn begin(&mut self) {
+        (self.depth, self.preemptions) = (0, 0);
+    }
+
+    /// The next schedule; false if there is none.
+    fn advance(&mut self) -> bool {
+        while let Some((moves, taken)) = self.taken.last_mut() {
+            if *taken + 1 < moves.len() {
+                *taken += 1;
+                return true;
+            }
+            self.taken.pop();
+        }
+        false
+    }
+}
+
+impl Choose for Path {
+    fn choose(&mut self, moves: &[Move], last: Option<usize>) -> usize {
+        let can_stay = moves.iter().any(|what| Some(what.thread()) == last);
+        if self.depth == self.taken.len() {
+            let free = |what: &Move| !can_stay || Some(what.thread()) == last;
+            let allowed = |what: &Move| free(what) || self.preemptions < self.most;
+            let positions = 0..moves.len() as u32;
+            // Staying comes first: schedules with few preemptions are tried first.
+            let (stay, go): (Vec<u32>, Vec<u32>) =
+                positions.filter(|&at| allowed(&moves[at as usize])).partition(|&at| free(&moves[at as usize]));
+            self.taken.push((stay.into_iter().chain(go).collect(), 0));
+        }
+        let (allowed, taken) = &self.taken[self.depth];
+        let at = (allowed[*taken] as usize).min(moves.len() - 1);
+        self.depth += 1;
+        self.preemptions += u32::from(can_stay && Some(moves[at].thread()) != last);
+        at
+    }
+}
+
+struct Search<'b, 'r> {
+    builder: &'b Builder,
+    runtime: &'r Runtime,
+    judge: Judge<'b>,
+    watcher: Option<Watcher>,
+    moves: Vec<Move>,
+    events: Vec<Event>,
+    /// Starts and ends of threads that nobody has waited for yet.
+    held_back: Vec<Event>,
+    /// Events of each thread so far.
+    indices: Vec<u32>,
+}
+
+impl<'b, 'r> Search<'b, 'r> {
+    fn new(builder: &'b Builder, runtime: &'r Runtime, start: Instant) -> Self {
+        let kind = match builder.model {
+            MemoryModel::Sc => None,
+            model => builder.monitor.then_some(MonitorKind::Operational(model)),
+        };
+        let watcher = kind.map(|kind| Watcher::new(kind, 1, 1));
+        let judge = Judge::new(builder, start);
+        Self {
+            builder,
+            runtime,
+            judge,
+            watcher,
+            moves: Vec::new(),
+            events: Vec::new(),
+            held_back: Vec::new(),
+            indices: Vec::new(),
+        }
+    }
+
+    fn finish(mut self, bound: Bound) -> Judge<'b> {
+        self.runtime.finish_run(self.judge.report.failure.is_none());
+        self.judge.report.bound = self.judge.report.bound.or(Some(bound));
+        self.judge
+    }
+
+    /// Runs one schedule.
+    fn run(&mut self, choices: &mut impl Choose) -> ControlFlow<()> {
+        self.moves.clear();
+        self.events.clear();
+        self.held_back.clear();
+        self.indices.clear();
+        let mut system = Live { runtime: self.runtime };
+        let mut machine = Buffered::new(&mut system, MemoryModel::Sc);
+        let mut moves = Vec::new();
+        let mut last = None;
+        self.judge.report.runs += 1;
+        loop {
+            self.take_quiet_steps(&mut machine);
+            if let Some(rest) = machine.rest() {
+                return self.end(rest);
+            }
+            machine.moves(&mut moves);
+            if moves.is_empty() {
+                self.judge.report.blocked += 1;
+                return ControlFlow::Continue(());
+            }
+            let what = moves[choices.choose(&moves, last)];
+            last = Some(what.thread());
+            self.step(&mut machine, what);
+            if self.moves.len() > self.builder.max_events as usize {
+                let why = format!("the execution has more than {} events", self.builder.max_events);
+                let place = self.runtime.state().lanes[what.thread()].place;
+                return self.judge.stop(self.runtime, too_long(what.thread() as u32, place, why), self.schedule());
+            }
+        }
+    }
+
+    fn schedule(&self) -> String {
+        format!("sc:{}", schedule_text(&self.moves))
+    }
+
+    fn take_quiet_steps(&mut self, machine: &mut Buffered<'_, Live<'r>>) {
+        let mut thread = 0;
+        while thread < machine.threads() {
+            if machine.is_quiet(thread) {
+                self.step(machine, Move::Step { thread, choice: 0 });
+                thread = 0;
+            } else {
+                thread += 1;
+            }
+        }
+    }
+
+    fn step(&mut self, machine: &mut Buffered<'_, Live<'r>>, what: Move) {
+        let label = self.moves.len() as u32;
+        self.moves.push(what);
+        if let Some((operation, cell)) = observed(machine, what.thread()) {
+            let thread = what.thread();
+            if self.indices.len() <= thread {
+                self.indices.resize(thread + 1, 0);
+            }
+            let index = self.indices[thread];
+            self.indices[thread] += 1;
+            let event = Event { thread: thread as u32, index, operation, cell, label };
+            self.emit(event, matches!(machine.pending(thread), Pending::Signal(_)));
+        }
+        machine.make(what);
+        machine.commit_all(what.thread());
+    }
+
+    /// Tells the monitor, but of the end of a thread only when somebody waits for it: it is a fence, and was taken early
+    /// only because nobody could see when.
+    fn emit(&mut self, event: Event, is_signal: bool) {
+        let events = &mut self.events;
+        self.held_back.retain(|held| {
+            let needed = held.thread == event.thread || held.cell == event.cell;
+            if needed {
+                events.push(*held);
+            }
+            !needed
+        });
+        if is_signal { self.held_back.push(event) } else { self.events.push(event) }
+    }
+
+    fn end(&mut self, rest: Rest) -> ControlFlow<()> {
+        let runtime = self.runtime;
+        let failure = match rest {
+            Rest::Complete => {
+                self.judge.report.executions += 1;
+                runtime.end_run().err().map(|message| Failure::new(FailureKind::Leak, message))
+            }
+            Rest::Failed(thread) => {
+                let known = runtime.failure.take();
+                Some(known.unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
+            }
+            Rest::Deadlock if runtime.waits_with_timeout() => {
+                self.judge.report.blocked += 1;
+                None
+            }
+            Rest::Deadlock => Some(Failure::new(
+                FailureKind::Deadlock,
+                format!("deadlock: nobody can go on{}", runtime.describe_waiting()),
+            )),
+            Rest::Livelock => Some(Failure::new(
+                FailureKind::Livelock,
+                format!("livelock: nobody can end the waiting{}", runtime.describe_waiting()),
+            )),
+        };
+        if runtime.counts.borrow().found {
+            return ControlFlow::Break(());
+        }
+        if let Some(failure) = failure {
+            let schedule = self.schedule();
+            return self.judge.stop(runtime, failure, schedule);
+        }
+        self.watch();
+        self.judge.limits()
+    }
+
+    fn watch(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        let threads = self.runtime.state().lanes.len();
+        let cells = self.events.iter().filter(|event| event.cell != u32::MAX).map(|event| event.cell + 1).max();
+        let found: Vec<Finding> = watcher.watch_events(&self.events, threads, cells.unwrap_or(0) as usize).to_vec();
+        if found.is_empty() {
+            return;
+        }
+        self.judge.report.borderline += 1;
+        let steps = || {
+            self.moves.iter().map(|what| match *what {
+                Move::Step { thread, choice } => (thread, choice),
+                Move::Commit { thread, .. } => (thread, 0),
+            })
+        };
+        for Finding { store, access } in found {
+            let log = &self.runtime.state().log;
+            let (Some(&one), Some(&other)) = (log.get(store as usize), log.get(access as usize)) else { continue };
+            let borderline =
+                || Borderline { steps: steps().take(access as usize + 1).collect(), store: store as usize };
+            self.judge.note_violation(&one, &other, borderline);
+        }
+    }
+}
+
+/// What a monitor sees of the step a thread is about to take.
+fn observed(machine: &mut Buffered<'_, Live<'_>>, thread: usize) -> Option<(Operation, u32)> {
+    let interlocked = Operation::Atomic { writes: true, drains_all: true };
+    Some(match machine.pending(thread) {
+        Pending::Load(cell) => (Operation::Load, cell),
+        Pending::Store { cell, .. } => (Operation::Store, cell),
+        Pending::Rmw { cell, drains_all } => {
+            let current = machine.memory(cell);
+            let update = machine.system().update(ThreadId::new(thread), current);
+            let writes = matches!(update, Update::Acts { written: Some(_), .. });
+            (Operation::Atomic { writes, drains_all }, cell)
+        }
+        Pending::Fence(FenceKind::StoreStore) => (Operation::StoreFence, u32::MAX),
+        Pending::Fence(_) => (Operation::FullFence, u32::MAX),
+        Pending::InterlockedStore { cell, .. }
+        | Pending::Lock(cell)
+        | Pending::TryLock(cell)
+        | Pending::Unlock(cell)
+        | Pending::Wait { mutex: cell, .. }
+        | Pending::Notify { condvar: cell, .. }
+        | Pending::Signal(cell)
+        | Pending::Await(cell) => (interlocked, cell),
+        _ => return None,
+    })
+}

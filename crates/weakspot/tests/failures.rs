@@ -1,0 +1,286 @@
+//! What goes wrong in a model is found, named and placed.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use weakspot::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use weakspot::sync::{Arc, Condvar, Mutex};
+use weakspot::{Builder, FailOn, FailureKind, MemoryModel, Report, Verdict, hint, thread};
+
+use Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+fn check(body: impl Fn() + Send + Sync + 'static) -> Report {
+    Builder::default().check(body)
+}
+
+/// Fails, and the report says all of this.
+#[track_caller]
+fn fails(body: impl Fn() + Send + Sync + 'static, says: &[&str]) -> Report {
+    let report = check(body);
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    let text = report.to_string();
+    for what in says {
+        assert!(text.contains(what), "no `{what}` in\n{text}");
+    }
+    report
+}
+
+#[test]
+fn a_panic_of_a_thread_is_reported_with_its_place_and_the_interleaving() {
+    let line = line!() + 6;
+    let report = fails(
+        || {
+            let x = Arc::new(AtomicUsize::new(0));
+            let other = x.clone();
+            let thread = thread::Builder::new().name("reader".to_owned()).spawn(move || {
+                assert_eq!(other.load(SeqCst), 0, "it has changed");
+            });
+            x.store(7, SeqCst);
+            thread.unwrap().join().unwrap();
+        },
+        &["thread 1 panicked", "it has changed", "thread 1 (reader)", "store 7", "load: 7", "WEAKSPOT_REPLAY=sc:"],
+    );
+    assert!(report.to_string().contains(&format!("failures.rs:{line}")), "{report}");
+}
+
+#[test]
+fn a_failing_schedule_can_be_replayed() {
+    let body = || {
+        let x = Arc::new(AtomicUsize::new(0));
+        let other = x.clone();
+        let thread = thread::spawn(move || other.store(other.load(SeqCst) + 1, SeqCst));
+        x.store(x.load(SeqCst) + 1, SeqCst);
+        thread.join().unwrap();
+        assert_eq!(x.load(SeqCst), 2, "an update is lost");
+    };
+    let schedule = check(body).replay().unwrap().to_owned();
+    let again = Builder { replay: Some(schedule), ..Builder::default() }.check(body);
+    assert_eq!(again.verdict, Verdict::Failed);
+    assert!(again.to_string().contains("an update is lost"), "{again}");
+    let good = Builder { replay: Some("sc:0".to_owned()), ..Builder::default() }.check(body);
+    assert_eq!(good.verdict, Verdict::Safe, "{good}");
+    for wrong in ["nonsense", "sc:7", "sc:q", "sc:0.0.0.0.0.0.0.0.0"] {
+        let report = Builder { replay: Some(wrong.to_owned()), ..Builder::default() }.check(body);
+        assert!(report.to_string().contains("schedule"), "{wrong}: {report}");
+    }
+}
+
+#[test]
+fn a_harmful_relaxed_execution_can_be_replayed() {
+    let body = || {
+        let (x, y) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (x2, y2) = (x.clone(), y.clone());
+        let thread = thread::spawn(move || {
+            x2.store(1, Release);
+            y2.load(Acquire)
+        });
+        y.store(1, Release);
+        let mine = x.load(Acquire);
+        assert!(mine + thread.join().unwrap() > 0, "both have read 0");
+    };
+    let report = check(body);
+    assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+    assert!(report.to_string().contains("reaches memory"), "{report}");
+    let schedule = report.replay().unwrap().to_owned();
+    assert!(schedule.starts_with("tso:"));
+    let again = Builder { replay: Some(schedule), ..Builder::default() }.check(body);
+    assert!(again.to_string().contains("both have read 0"), "{again}");
+}
+
+#[test]
+fn whether_a_benign_violation_fails_a_test_is_a_choice() {
+    let body = || {
+        let (x, y) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (x2, y2) = (x.clone(), y.clone());
+        let thread = thread::spawn(move || {
+            x2.store(1, Release);
+            y2.load(Acquire)
+        });
+        y.store(1, Release);
+        x.load(Acquire);
+        thread.join().unwrap();
+    };
+    let report = check(body);
+    assert_eq!(report.verdict, Verdict::Benign, "{report}");
+    assert!(!report.is_failure() && report.has_notes());
+    assert!(Builder { fail_on: FailOn::Unsafe, ..Builder::default() }.check(body).is_failure());
+    let unwatched = Builder { monitor: false, ..Builder::default() }.check(body);
+    assert_eq!(unwatched.verdict, Verdict::Safe);
+}
+
+#[test]
+fn a_deadlock_says_who_waits_for_what() {
+    let report = fails(
+        || {
+            let (one, two) = (Arc::new(Mutex::new(())), Arc::new(Mutex::new(())));
+            let (one2, two2) = (one.clone(), two.clone());
+            let thread = thread::spawn(move || {
+                let _two = two2.lock().unwrap();
+                let _one = one2.lock().unwrap();
+            });
+            let guard = one.lock().unwrap();
+            drop(two.lock().unwrap());
+            drop(guard);
+            thread.join().unwrap();
+        },
+        &["deadlock", "thread 0 (main) waits for a mutex that thread 1 holds", "that thread 0 holds"],
+    );
+    assert!(matches!(report.failure.unwrap().kind, FailureKind::Deadlock));
+}
+
+#[test]
+fn a_lost_wake_up_is_a_deadlock() {
+    fails(
+        || {
+            let shared = Arc::new((Mutex::new(()), Condvar::new(), AtomicBool::new(false)));
+            let other = shared.clone();
+            let thread = thread::spawn(move || {
+                other.2.store(true, SeqCst);
+                other.1.notify_one();
+            });
+            let mut guard = shared.0.lock().unwrap();
+            while !shared.2.load(SeqCst) {
+                guard = shared.1.wait(guard).unwrap();
+            }
+            drop(guard);
+            thread.join().unwrap();
+        },
+        &["deadlock", "waits for a notification"],
+    );
+}
+
+#[test]
+fn a_loop_that_waits_for_ever_is_a_livelock() {
+    let report = fails(
+        || {
+            let flag = Arc::new(AtomicBool::new(false));
+            let other = flag.clone();
+            let thread = thread::spawn(move || {
+                while !other.load(Acquire) {
+                    hint::spin_loop();
+                }
+            });
+            thread.join().unwrap();
+        },
+        &["livelock", "waits in a loop"],
+    );
+    assert!(matches!(report.failure.unwrap().kind, FailureKind::Livelock));
+}
+
+#[test]
+fn a_loop_without_a_marker_is_named_with_the_remedy() {
+    let line = line!() + 6;
+    let report = fails(
+        || {
+            let flag = Arc::new(AtomicBool::new(false));
+            let other = flag.clone();
+            let thread = thread::spawn(move || while !other.load(Acquire) {});
+            flag.store(true, Release);
+            thread.join().unwrap();
+        },
+        &["spin_loop"],
+    );
+    assert!(report.to_string().contains(&format!("failures.rs:{line}")), "{report}");
+    assert!(matches!(report.failure.unwrap().kind, FailureKind::TooLong));
+}
+
+#[test]
+fn an_execution_without_end_stops_at_the_limit_on_events() {
+    let builder = Builder { max_events: 500, ..Builder::default() };
+    let report = builder.check(|| {
+        let x = AtomicUsize::new(0);
+        loop {
+            x.fetch_add(1, Relaxed);
+        }
+    });
+    assert_eq!(report.verdict, Verdict::Failed);
+    assert!(report.to_string().contains("500 events"), "{report}");
+}
+
+#[test]
+fn a_model_that_does_not_repeat_itself_is_found_out() {
+    use std::sync::atomic::AtomicUsize as Outside;
+    static RUNS: Outside = Outside::new(0);
+    let report = fails(
+        || {
+            let x = Arc::new(AtomicUsize::new(0));
+            let other = x.clone();
+            let thread = thread::spawn(move || other.store(1, SeqCst));
+            if RUNS.fetch_add(1, Relaxed).is_multiple_of(2) {
+                x.load(SeqCst);
+            } else {
+                x.store(2, SeqCst);
+            }
+            thread.join().unwrap();
+        },
+        &["not deterministic", "was a load", "about to store"],
+    );
+    assert!(matches!(report.failure.unwrap().kind, FailureKind::NotDeterministic));
+}
+
+#[test]
+fn more_threads_than_the_limit_are_refused() {
+    let builder = Builder { max_threads: 3, ..Builder::default() };
+    let report = builder.check(|| {
+        for _ in 0..5 {
+            thread::spawn(|| ());
+        }
+    });
+    assert!(report.to_string().contains("max_threads"), "{report}");
+}
+
+#[test]
+fn threads_that_nobody_joins_are_run_to_their_end() {
+    let report = check(|| {
+        let x = Arc::new(AtomicUsize::new(0));
+        let other = x.clone();
+        thread::spawn(move || assert_eq!(other.load(SeqCst), 0, "seen too late"));
+        x.store(1, SeqCst);
+    });
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(report.to_string().contains("seen too late"));
+}
+
+#[test]
+#[should_panic(expected = "a model inside a model")]
+fn a_model_inside_a_model_is_refused() {
+    weakspot::model(|| weakspot::model(|| ()));
+}
+
+#[test]
+#[should_panic(expected = "an execution fails, on every processor")]
+fn model_panics_with_the_report() {
+    Builder::default().model(|| panic!("no"));
+}
+
+#[test]
+fn panics_that_are_caught_are_no_failures_and_poison_mutexes() {
+    let report = check(|| {
+        let lock = Arc::new(Mutex::new(0));
+        let other = lock.clone();
+        let thread = thread::spawn(move || {
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let _guard = other.lock();
+                panic!("while holding it");
+            }));
+            assert!(caught.is_err());
+        });
+        drop(lock.lock());
+        thread.join().unwrap();
+        assert!(lock.is_poisoned());
+        assert!(lock.lock().is_err());
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}
+
+#[test]
+fn limits_make_the_answer_a_bounded_one() {
+    let builder = Builder { max_executions: Some(10), model: MemoryModel::Tso, ..Builder::default() };
+    let report = builder.check(|| {
+        let x = Arc::new(AtomicUsize::new(0));
+        let other = x.clone();
+        let thread = thread::spawn(move || (0..4).for_each(|_| _ = other.fetch_add(1, SeqCst)));
+        (0..4).for_each(|_| _ = x.fetch_add(1, SeqCst));
+        thread.join().unwrap();
+    });
+    assert!(matches!(report.verdict, Verdict::Bounded(_)), "{report}");
+    assert!(!report.exhaustive && report.executions == 10);
+}
