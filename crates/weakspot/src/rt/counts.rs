@@ -176,5 +176,6 @@ pub(crate) fn observe(key: usize, place: Place) {
 /// The count that a weak pointer sees, in a model.
 pub(crate) fn word_of_weak(key: usize, physical: usize, place: Place) -> Option<Rc<Word>> {
     let runtime = runtime()?;
-    runtime.counts.borrow().counted.contains_key(&key).then(|| runtime.counted(key, physical, place))?
+    let is_known = runtime.counts.borrow().counted.contains_key(&key);
+    if is_known { runtime.counted(key, physical, place) } else { None }
 }

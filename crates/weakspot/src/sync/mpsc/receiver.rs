@@ -55,16 +55,18 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits for a message, but not longer than this. Inside a model there is no time: while there is no message, both
-    /// that the time runs out and that it does not are explored.
+    /// Waits for a message, but not longer than this. Inside a model there is no time: the wait ends at any moment, with
+    /// the message if it is there by then.
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         match (&self.0, self.try_recv()) {
             (_, Ok(message)) => Ok(message),
             (_, Err(TryRecvError::Disconnected)) => Err(RecvTimeoutError::Disconnected),
             (Kind::Outside(receiver), Err(TryRecvError::Empty)) if !rt::in_model() => receiver.recv_timeout(timeout),
-            (_, Err(TryRecvError::Empty)) if rt::choose(2) == 1 => Err(RecvTimeoutError::Timeout),
-            (_, Err(TryRecvError::Empty)) => Ok(self.recv()?),
+            (_, Err(TryRecvError::Empty)) => {
+                rt::spin();
+                Err(RecvTimeoutError::Timeout)
+            }
         }
     }
 
