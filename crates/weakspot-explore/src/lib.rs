@@ -13,6 +13,7 @@
 //! | [`interleave`] | one interleaving at a time |
 //! | [`bounded`] | iterative context bounding, random, PCT |
 //! | [`happening`] | what an execution of the reference machine did |
+//! | [`buffered`] | the threads of a system on simulated store buffers |
 //! | [`reorder`] | programs that no store buffer can reorder |
 //! | [`replay`] | exactly one schedule |
 //! | [`schedule`] | schedules as short strings |
@@ -40,6 +41,7 @@
 //! Nothing here prints, reads files or looks at the environment.
 
 pub mod bounded;
+pub mod buffered;
 pub mod clocks;
 pub mod critical;
 pub mod exhaustive;

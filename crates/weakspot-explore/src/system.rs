@@ -214,6 +214,9 @@ pub trait System {
         false
     }
 
+    /// A store that a thread made earlier has reached memory (on simulated store buffers only).
+    fn committed(&mut self, _thread: ThreadId, _cell: CellId) {}
+
     /// For systems without tokens: which loop's marker the thread has passed since its last event. `Token(0)`: none.
     fn marker(&self, _thread: ThreadId) -> Token {
         Token(0)

@@ -1,22 +1,31 @@
-//! Explores a model.
+//! Explores a model: every SC execution, then what store buffers make of it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rustc_hash::FxHashMap;
+use weakspot_explore::buffered::Move;
 use weakspot_explore::exhaustive::{MonitorKind, Watcher};
-use weakspot_explore::graph::Graph;
-use weakspot_explore::linearise::Lineariser;
-use weakspot_explore::trust::{Ending, Explorer, Visitor};
+use weakspot_explore::graph::{EventKind, Graph, NONE};
+use weakspot_explore::linearise::{Lineariser, is_step};
+use weakspot_explore::monitor::Finding;
+use weakspot_explore::outcome::actions_of;
+use weakspot_explore::trust::{Divergence, Ending, Explorer, Visitor};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
+use weakspot_model::machine::Action;
 
-use crate::builder::Builder;
+use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
-use crate::report::{Bound, Report, Verdict};
+use crate::impact::{self, Borderline, Impact, ScStep};
+use crate::report::{Bound, Party, Report, Verdict, Violation};
+use crate::rt::lane::Happened;
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::system::Live;
-use crate::rt::{self, panics};
+use crate::rt::{self, Place, panics};
+use crate::strengthen;
+use crate::timeline::Timeline;
 
 /// Runs a closure in every way its threads can be scheduled, and panics with a report if one of them fails.
 #[track_caller]
@@ -28,54 +37,122 @@ pub fn model(body: impl Fn() + Send + Sync + 'static) {
 pub(crate) fn check(builder: &Builder, body: Body) -> Report {
     assert!(!rt::in_model(), "a model inside a model: a thread of a model cannot explore another one");
     panics::install_hook();
-    explore(builder, body)
-}
-
-fn explore(builder: &Builder, body: Body) -> Report {
     let start = Instant::now();
     let runtime = Runtime::new(builder.model, builder.max_threads, Arc::clone(&body));
+    if let Some(schedule) = &builder.replay {
+        return crate::replay::replay(builder, &runtime, schedule, start);
+    }
+    let mut judge = explore(builder, &runtime, start);
+    let found = std::mem::take(&mut judge.found);
+    let mut report = judge.report;
+    if report.failure.is_none() && !found.is_empty() {
+        let borderlines: Vec<Borderline> = found.iter().map(|found| found.borderline.clone()).collect();
+        report.impact = Some(impact::judge(&runtime, builder.model, &borderlines));
+        report.suggestions = strengthen::suggest(builder, &runtime, &found, start.elapsed());
+        report.violations = found.into_iter().map(|found| found.violation).collect();
+    }
+    report.elapsed = start.elapsed();
+    report.verdict = verdict(&report);
+    report.fails_on_unsafe = builder.fail_on == FailOn::Unsafe;
+    report.fails_on_harmful = builder.fail_on != FailOn::Nothing;
+    report
+}
+
+fn verdict(report: &Report) -> Verdict {
+    if report.failure.is_some() {
+        return Verdict::Failed;
+    }
+    match (&report.impact, report.bound) {
+        (Some(Impact::Harmful(_)), _) => Verdict::Harmful,
+        (Some(Impact::Benign), _) => Verdict::Benign,
+        (Some(Impact::Unknown), _) => Verdict::Unknown,
+        (None, Some(bound)) => Verdict::Bounded(bound),
+        (None, None) => Verdict::Safe,
+    }
+}
+
+/// Explores everything, once for each set of reference counts that turn out to be observed.
+pub(crate) fn explore<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant) -> Judge<'b> {
     loop {
-        let mut system = Live { runtime: &runtime };
+        let mut system = Live { runtime };
         let mut judge = Judge::new(builder, start);
         let explorer = Explorer::new(&mut system).with_longest(builder.max_events);
-        let mut explorer = if judge.watches_in_graph() { explorer.watched() } else { explorer };
+        let mut explorer = if judge.kind == Some(MonitorKind::Sober) { explorer.watched() } else { explorer };
         let ended = explorer.run(&mut judge);
         judge.report.events = explorer.counters().events;
         judge.report.runs = explorer.counters().runs + 1;
-        if let Some(divergence) = explorer.divergence() {
-            judge.report.failure = Some(not_deterministic(&runtime, divergence));
+        judge.report.exhaustive = ended.is_continue();
+        let divergence = explorer.divergence();
+        if let Some(divergence) = divergence {
+            judge.report.failure = Some(not_deterministic(runtime, divergence));
+            judge.report.timeline = Some(Timeline::of_run(runtime));
         }
         let observed = std::mem::take(&mut runtime.counts.borrow_mut().found);
         runtime.finish_run(!observed && judge.report.failure.is_none());
         if !observed {
-            return judge.finish(ended.is_continue());
+            return judge;
         }
     }
 }
 
-fn not_deterministic(runtime: &Runtime, divergence: weakspot_explore::trust::Divergence) -> Failure {
+fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
     let state = runtime.state();
     let lane = &state.lanes[divergence.thread.index()];
     let message = format!(
-        "the model is not deterministic: run again with the same results, thread {} did something else. Its event {} was \
-         a {:?}; now it is about to {} at {}. Time, random numbers, addresses and the order of hash maps do that.",
-        divergence.thread.0, divergence.event, divergence.was, lane.what, lane.place
+        "the model is not deterministic: thread {} was run again with the same results and did something else. Its event \
+         {} was {}; now it is about to {}. Time, random numbers, addresses and the order of hash maps do that.",
+        divergence.thread.0,
+        divergence.event,
+        kind_name(divergence.was),
+        lane.what
     );
     Failure::new(FailureKind::NotDeterministic, message)
         .of_thread(u32::from(divergence.thread.0))
         .at(Some(lane.place.into()))
 }
 
+fn kind_name(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Load => "a load",
+        EventKind::Store | EventKind::InterlockedStore => "a store",
+        EventKind::RmwRead { .. } | EventKind::RmwWrite { .. } => "a read-modify-write",
+        EventKind::LockRead | EventKind::LockWrite => "the acquisition of a mutex",
+        EventKind::Unlock | EventKind::WaitUnlock => "the release of a mutex",
+        EventKind::WaitRead | EventKind::WaitWrite | EventKind::WakeRead => "a wait",
+        EventKind::NotifyRead | EventKind::NotifyWrite => "a notification",
+        EventKind::Signal => "the start or the end of a thread",
+        EventKind::Await => "waiting for a thread",
+        EventKind::Fence(_) => "a fence",
+        EventKind::Choose => "a choice",
+        EventKind::LeaveCritical | EventKind::Misuse => "something else",
+    }
+}
+
+/// A violation with what is needed to look for its impact.
+pub(crate) struct Found {
+    pub(crate) violation: Violation,
+    pub(crate) store_place: Place,
+    borderline: Borderline,
+}
+
 /// Judges every graph.
-struct Judge<'b> {
+pub(crate) struct Judge<'b> {
     builder: &'b Builder,
     watcher: Option<Watcher>,
     kind: Option<MonitorKind>,
     lineariser: Lineariser,
     start: Instant,
     graphs: u64,
-    report: Report,
+    pub(crate) report: Report,
+    pub(crate) found: Vec<Found>,
+    /// The violation of two places, by their addresses.
+    pairs: FxHashMap<(usize, usize), usize>,
 }
+
+/// Pairs of places whose violations are kept.
+const MOST_VIOLATIONS: usize = 32;
+/// A thread that reads the same value at the same place so often in a row goes round a loop.
+const ENDLESS: usize = 2_000;
 
 impl<'b> Judge<'b> {
     fn new(builder: &'b Builder, start: Instant) -> Self {
@@ -93,24 +170,9 @@ impl<'b> Judge<'b> {
             start,
             graphs: 0,
             report: Report::new(builder.model),
+            found: Vec::new(),
+            pairs: FxHashMap::default(),
         }
-    }
-
-    fn watches_in_graph(&self) -> bool {
-        self.kind == Some(MonitorKind::Sober)
-    }
-
-    fn finish(mut self, exhaustive: bool) -> Report {
-        self.report.exhaustive = exhaustive;
-        self.report.elapsed = self.start.elapsed();
-        self.report.verdict = if self.report.failure.is_some() {
-            Verdict::Failed
-        } else if let Some(bound) = self.report.bound {
-            Verdict::Bounded(bound)
-        } else {
-            Verdict::Safe
-        };
-        self.report
     }
 
     fn limits(&mut self) -> ControlFlow<()> {
@@ -124,42 +186,174 @@ impl<'b> Judge<'b> {
         }
         if self.report.bound.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
-}
 
-impl Visitor<Live<'_>> for Judge<'_> {
-    fn failed(&mut self, _graph: &Graph, system: &mut Live<'_>, thread: ThreadId) -> ControlFlow<()> {
-        if !system.runtime.counts.borrow().found {
-            let failure = system.runtime.failure.take();
-            let failure = failure.unwrap_or_else(|| panics::take_failure(u32::from(thread.0), None));
-            self.report.failure = Some(failure);
-        }
+    /// The execution fails: keeps how it came to that.
+    fn note_failure(&mut self, graph: &Graph, runtime: &Runtime, failure: Failure) -> ControlFlow<()> {
+        let last = failure.thread.map_or(NONE, |thread| graph.thread(thread as usize).last);
+        self.lineariser.linearise_some(graph, |id| last == NONE || graph.happens_before(id, last));
+        let moves: Vec<Move> = steps_of(graph, self.lineariser.order())
+            .into_iter()
+            .map(|(thread, choice)| Move::Step { thread, choice })
+            .collect();
+        self.report.schedule = Some(format!("sc:{}", impact::schedule_text(&moves)));
+        self.report.timeline = Some(Timeline::of_run(runtime));
+        self.report.failure = Some(failure);
         ControlFlow::Break(())
     }
 
+    fn watch(&mut self, graph: &Graph, runtime: &Runtime, ending: Ending) {
+        let Some(watcher) = &mut self.watcher else { return };
+        if !watcher.watch(graph, ending, &mut self.lineariser) {
+            return;
+        }
+        self.report.borderline += 1;
+        let found: Vec<Finding> = watcher.found().to_vec();
+        for Finding { store, access } in found {
+            let Some((one, other)) = happened(graph, store, runtime).zip(happened(graph, access, runtime)) else {
+                continue;
+            };
+            let address = |place: Place| std::ptr::from_ref(place).addr();
+            let key = (address(one.place), address(other.place));
+            let number = match self.pairs.get(&key) {
+                Some(&number) => number,
+                None if self.found.len() == MOST_VIOLATIONS => continue,
+                None => {
+                    let borderline = self.borderline(graph, store, access);
+                    let violation = Violation { store: Party::of(&one), access: Party::of(&other), executions: 0 };
+                    self.found.push(Found { violation, store_place: one.place, borderline });
+                    self.pairs.insert(key, self.found.len() - 1);
+                    self.found.len() - 1
+                }
+            };
+            self.found[number].violation.executions += 1;
+        }
+    }
+
+    /// The execution up to and including the access.
+    fn borderline(&mut self, graph: &Graph, store: u32, access: u32) -> Borderline {
+        self.lineariser.linearise_some(graph, |id| graph.happens_before(id, access));
+        let order = self.lineariser.order();
+        let before = order.iter().take_while(|&&id| id != store).filter(|&&id| is_step(graph.event(id))).count();
+        Borderline { steps: steps_of(graph, order), store: before }
+    }
+
+    /// A thread that does nothing but read the same again and again.
+    fn endless_loop(graph: &Graph, runtime: &Runtime) -> Option<Failure> {
+        if (graph.len() as usize) < ENDLESS {
+            return None;
+        }
+        let state = runtime.state();
+        // What each thread has read last, where, and how often in a row.
+        let mut rows: Vec<Option<(usize, i64, usize)>> = vec![None; state.lanes.len()];
+        for happened in &state.log {
+            let place = std::ptr::from_ref(happened.place).addr();
+            let row = &mut rows[happened.thread as usize];
+            let same = match *row {
+                Some((at, value, count)) if (at, value) == (place, happened.result) => count + 1,
+                _ => 1,
+            };
+            *row = Some((place, happened.result, same));
+            if same >= ENDLESS {
+                let why = format!("it has read {} {same} times in a row", happened.result);
+                return Some(too_long(happened.thread, happened.place, why));
+            }
+        }
+        None
+    }
+}
+
+fn too_long(thread: u32, place: Place, why: String) -> Failure {
+    let message = format!(
+        "thread {thread} goes round a loop that does not end here: {why}. If it waits for another thread, call \
+         `weakspot::hint::spin_loop()` (or `thread::yield_now()`) in each round: then one failing round is explored \
+         instead of all of them"
+    );
+    Failure::new(FailureKind::TooLong, message).of_thread(thread).at(Some(place.into()))
+}
+
+/// The loop of an execution that has grown too long: the place that comes up most among the last events.
+fn longest_loop(runtime: &Runtime, events: u32) -> Failure {
+    let state = runtime.state();
+    let mut counts: FxHashMap<(u32, usize), (usize, Place)> = FxHashMap::default();
+    for happened in state.log.iter().rev().take(1_000) {
+        let key = (happened.thread, std::ptr::from_ref(happened.place).addr());
+        counts.entry(key).or_insert((0, happened.place)).0 += 1;
+    }
+    let most = counts.iter().max_by_key(|((thread, place), (count, _))| (*count, *thread, *place));
+    match most {
+        Some((&(thread, _), &(_, place))) => {
+            too_long(thread, place, format!("the execution has more than {events} events (see `max_events`)"))
+        }
+        None => Failure::new(FailureKind::TooLong, "an execution has too many events".to_owned()),
+    }
+}
+
+/// The steps of a linearisation.
+fn steps_of(graph: &Graph, order: &[u32]) -> Vec<ScStep> {
+    let step = |action: &Action| match *action {
+        Action::Step { thread, choice } => Some((thread.index(), choice)),
+        _ => None,
+    };
+    actions_of(graph, order).iter().filter_map(step).collect()
+}
+
+/// What the log of the run says of an event.
+fn happened(graph: &Graph, id: u32, runtime: &Runtime) -> Option<Happened> {
+    let thread = graph.event(id).thread;
+    let resumes = |id: u32| {
+        let event = graph.event(id);
+        is_step(event) && !matches!(event.kind, EventKind::WaitWrite)
+    };
+    let mut before = 0;
+    let mut earlier = graph.event(id).po_prev;
+    while earlier != NONE {
+        before += usize::from(resumes(earlier));
+        earlier = graph.event(earlier).po_prev;
+    }
+    runtime.state().log.iter().filter(|happened| happened.thread == thread).nth(before).copied()
+}
+
+impl Visitor<Live<'_>> for Judge<'_> {
+    fn failed(&mut self, graph: &Graph, system: &mut Live<'_>, thread: ThreadId) -> ControlFlow<()> {
+        let runtime = system.runtime;
+        if runtime.counts.borrow().found {
+            return ControlFlow::Break(());
+        }
+        let failure = runtime.failure.take();
+        let failure = failure.unwrap_or_else(|| panics::take_failure(runtime, u32::from(thread.0), None));
+        self.note_failure(graph, runtime, failure)
+    }
+
     fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {
-        let stopped = match ending {
+        let runtime = system.runtime;
+        let failure = match ending {
             Ending::Complete => {
                 self.report.executions += 1;
-                None
+                Self::endless_loop(graph, runtime)
             }
             Ending::Blocked | Ending::Failed | Ending::Bounded | Ending::Spinning => {
                 self.report.blocked += 1;
                 None
             }
-            Ending::Wrong => system.runtime.failure.take(),
-            Ending::Deadlock => Some(Failure::new(FailureKind::Deadlock, "deadlock".to_owned())),
-            Ending::Livelock => Some(Failure::new(FailureKind::Livelock, "livelock".to_owned())),
-            Ending::TooLong => Some(Failure::new(FailureKind::TooLong, "too long".to_owned())),
+            Ending::Deadlock if runtime.waits_with_timeout() => {
+                self.report.blocked += 1;
+                None
+            }
+            Ending::Wrong => runtime.failure.take(),
+            Ending::Deadlock => {
+                let message = format!("deadlock: nobody can go on{}", runtime.describe_waiting());
+                Some(Failure::new(FailureKind::Deadlock, message))
+            }
+            Ending::Livelock => {
+                let message = format!("livelock: nobody can end the waiting{}", runtime.describe_waiting());
+                Some(Failure::new(FailureKind::Livelock, message))
+            }
+            Ending::TooLong => Some(longest_loop(runtime, self.builder.max_events)),
         };
-        if stopped.is_some() {
-            self.report.failure = stopped;
-            return ControlFlow::Break(());
+        if let Some(failure) = failure {
+            return self.note_failure(graph, runtime, failure);
         }
-        if let Some(watcher) = &mut self.watcher
-            && watcher.watch(graph, ending, &mut self.lineariser)
-        {
-            self.report.borderline += 1;
-        }
+        self.watch(graph, runtime, ending);
         self.limits()
     }
 }

@@ -5,7 +5,12 @@ use std::time::Duration;
 
 use weakspot_model::buffer::MemoryModel;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind, SourcePlace};
+use crate::impact::{Harm, Impact};
+use crate::rt::lane::Happened;
+use crate::source;
+use crate::strengthen::Suggestion;
+use crate::timeline::Timeline;
 
 /// What kept the exploration from being complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,18 +20,54 @@ pub enum Bound {
     /// The limit on time.
     Time,
     /// The bound on preemptions.
-    Preemptions,
+    Preemptions(u32),
+    /// Schedules were chosen at random.
+    Random,
 }
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every execution is correct, on the memory model too.
+    /// Every SC execution is correct, and the memory model adds none.
     Safe,
-    /// An execution fails.
+    /// An SC execution fails: a bug on every processor.
     Failed,
+    /// The memory model adds executions, and one of them fails.
+    Harmful,
+    /// The memory model adds executions, and none of them fails.
+    Benign,
+    /// The memory model adds executions; none that fails was found, and not all were looked at.
+    Unknown,
     /// Nothing found, and not everything was looked at.
     Bounded(Bound),
+}
+
+/// One side of a store-buffer violation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Party {
+    /// Number of the thread.
+    pub thread: u32,
+    /// What it does: `store`, `load`, …
+    pub what: &'static str,
+    /// Where.
+    pub place: SourcePlace,
+}
+
+impl Party {
+    pub(crate) fn of(happened: &Happened) -> Self {
+        Self { thread: happened.thread, what: happened.what, place: happened.place.into() }
+    }
+}
+
+/// A store that may still be in its buffer when another thread accesses its cell, although that happens later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The store.
+    pub store: Party,
+    /// The access.
+    pub access: Party,
+    /// In how many executions it was seen.
+    pub executions: u64,
 }
 
 /// What came of a model.
@@ -37,7 +78,7 @@ pub struct Report {
     pub verdict: Verdict,
     /// The memory model.
     pub model: MemoryModel,
-    /// Executions that ran to their end: one for each trace.
+    /// SC executions that ran to their end: one for each trace.
     pub executions: u64,
     /// Explorations that turned out to be no executions.
     pub blocked: u64,
@@ -51,9 +92,21 @@ pub struct Report {
     pub exhaustive: bool,
     /// How long it took.
     pub elapsed: Duration,
-    /// Why it failed.
+    /// Why an SC execution failed.
     pub failure: Option<Failure>,
+    /// That execution.
+    pub timeline: Option<Timeline>,
+    /// Its schedule, for a replay.
+    pub schedule: Option<String>,
+    /// Store-buffer violations, one for each pair of places.
+    pub violations: Vec<Violation>,
+    /// What comes of them.
+    pub impact: Option<Impact>,
+    /// What helps.
+    pub suggestions: Vec<Suggestion>,
     pub(crate) bound: Option<Bound>,
+    pub(crate) fails_on_unsafe: bool,
+    pub(crate) fails_on_harmful: bool,
 }
 
 impl Report {
@@ -69,27 +122,190 @@ impl Report {
             exhaustive: false,
             elapsed: Duration::ZERO,
             failure: None,
+            timeline: None,
+            schedule: None,
+            violations: Vec::new(),
+            impact: None,
+            suggestions: Vec::new(),
             bound: None,
+            fails_on_unsafe: false,
+            fails_on_harmful: true,
         }
     }
 
     /// Does a test with this report fail?
     pub fn is_failure(&self) -> bool {
-        self.verdict == Verdict::Failed
+        match self.verdict {
+            Verdict::Failed => true,
+            Verdict::Harmful => self.fails_on_harmful,
+            Verdict::Benign | Verdict::Unknown => self.fails_on_unsafe,
+            Verdict::Safe | Verdict::Bounded(_) => false,
+        }
+    }
+
+    /// The same as [`Self::is_failure`].
+    pub fn failed(&self) -> bool {
+        self.is_failure()
+    }
+
+    /// The schedule of the execution that fails, if one does: what `WEAKSPOT_REPLAY` takes.
+    pub fn replay(&self) -> Option<&str> {
+        match &self.impact {
+            Some(Impact::Harmful(harm)) => Some(&harm.schedule),
+            _ => self.schedule.as_deref(),
+        }
     }
 
     /// Is there something to tell although the test does not fail?
     pub fn has_notes(&self) -> bool {
-        false
+        !self.violations.is_empty()
     }
+
+    fn model_name(&self) -> &'static str {
+        match self.model {
+            MemoryModel::Sc => "SC",
+            MemoryModel::Tso => "TSO",
+            MemoryModel::Pso => "PSO",
+        }
+    }
+
+    fn headline(&self) -> String {
+        let model = self.model_name();
+        match self.verdict {
+            Verdict::Safe => format!("weakspot: correct on {model}"),
+            Verdict::Failed => "weakspot: an execution fails, on every processor".to_owned(),
+            Verdict::Harmful => format!("weakspot: an execution fails on {model} because a store is delayed"),
+            Verdict::Benign => format!("weakspot: not store-buffer safe on {model}, but no execution fails"),
+            Verdict::Unknown => {
+                format!(
+                    "weakspot: not store-buffer safe on {model}; no execution that fails was found, not all were looked at"
+                )
+            }
+            Verdict::Bounded(bound) => format!("weakspot: nothing found {}", bound_text(bound)),
+        }
+    }
+
+    fn write_failure(&self, f: &mut fmt::Formatter<'_>, failure: &Failure) -> fmt::Result {
+        write!(f, "\n\n{}", describe(failure))?;
+        if let FailureKind::Panic { backtrace: Some(backtrace) } = &failure.kind
+            && std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0")
+        {
+            write!(f, "\n\n{}", frames_of_the_model(&backtrace.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn write_harm(f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
+        let Harm { failure, timeline, schedule } = harm;
+        write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure))?;
+        write!(f, "\n\n{}", replay_line(schedule))
+    }
+
+    fn write_violations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Violation { store, access, executions } in &self.violations {
+            write!(
+                f,
+                "\n\nthe store of thread {} may still be in its buffer when thread {} {} ({executions} executions)\n{}{}",
+                store.thread,
+                access.thread,
+                if access.what == "load" { "reads" } else { "accesses the same location" },
+                source::excerpt(&store.place, "this store"),
+                source::excerpt(&access.place, "this access").trim_end()
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_suggestions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.suggestions.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\n\nhelp: ")?;
+        let tried = self.suggestions.iter().all(|suggestion| suggestion.tried);
+        for (index, suggestion) in self.suggestions.iter().enumerate() {
+            let more = if index > 0 { "\n      and " } else { "" };
+            write!(
+                f,
+                "{more}use `Ordering::SeqCst` for the store at {}, or put `fence(SeqCst)` after it",
+                suggestion.place
+            )?;
+        }
+        if tried {
+            let which = if self.suggestions.len() == 1 { "this" } else { "these, and no fewer of them" };
+            write!(f, "\n      (tried: with {which}, every execution is as under SC)")?;
+        }
+        Ok(())
+    }
+}
+
+/// The frames of a backtrace between the panic and the runtime.
+fn frames_of_the_model(backtrace: &str) -> String {
+    let lines: Vec<&str> = backtrace.lines().collect();
+    let is_frame = |line: &str| !line.trim_start().starts_with("at ");
+    let first = lines.iter().rposition(|line| line.contains("core::panicking::") || line.contains("begin_panic"));
+    let from = first.map_or(0, |at| at + 1 + lines[at + 1..].iter().take_while(|line| !is_frame(line)).count());
+    let to = lines.iter().position(|line| line.contains("weakspot::rt::system")).unwrap_or(lines.len());
+    lines[from.min(to)..to].join("\n")
+}
+
+fn bound_text(bound: Bound) -> String {
+    match bound {
+        Bound::Executions => "up to the limit on executions".to_owned(),
+        Bound::Time => "until the time was over".to_owned(),
+        Bound::Preemptions(most) => format!("with up to {most} preemptions"),
+        Bound::Random => "in random schedules".to_owned(),
+    }
+}
+
+fn describe(failure: &Failure) -> String {
+    let place = failure.place.as_ref();
+    match (&failure.kind, failure.thread) {
+        (FailureKind::Panic { .. }, Some(thread)) => {
+            let place = place.map(|place| format!("\n{}", source::excerpt(place, "here").trim_end()));
+            format!("thread {thread} panicked: {}{}", failure.message, place.unwrap_or_default())
+        }
+        (FailureKind::Race { first, second }, _) => {
+            let kind = |writes| if writes { "writes" } else { "reads" };
+            let side = |access: &crate::failure::RacingAccess| {
+                source::excerpt(&access.place, &format!("thread {} {} it here", access.thread, kind(access.writes)))
+            };
+            format!(
+                "data race: nothing orders these two accesses to the same memory\n{}{}",
+                side(first),
+                side(second).trim_end()
+            )
+        }
+        _ => {
+            let place = place.map(|place| format!("\n{}", source::excerpt(place, "here").trim_end()));
+            format!("{}{}", failure.message, place.unwrap_or_default())
+        }
+    }
+}
+
+fn replay_line(schedule: &str) -> String {
+    let name = std::thread::current().name().filter(|name| *name != "main").map(|name| format!(" {name}"));
+    format!("to run this execution again: WEAKSPOT_REPLAY={schedule} cargo test{}", name.unwrap_or_default())
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.failure {
-            Some(failure) => writeln!(f, "{:?} {}", failure.thread, failure.message)?,
-            None => writeln!(f, "{:?}", self.verdict)?,
+        write!(f, "{}", self.headline())?;
+        if let Some(failure) = &self.failure {
+            self.write_failure(f, failure)?;
         }
-        write!(f, "{} executions, {} blocked, {} runs, {:?}", self.executions, self.blocked, self.runs, self.elapsed)
+        if let Some(timeline) = &self.timeline {
+            write!(f, "\n\n{timeline}")?;
+        }
+        if let Some(schedule) = &self.schedule {
+            write!(f, "\n\n{}", replay_line(schedule))?;
+        }
+        self.write_violations(f)?;
+        if let Some(Impact::Harmful(harm)) = &self.impact {
+            Self::write_harm(f, harm)?;
+        }
+        self.write_suggestions(f)?;
+        let more = if self.blocked > 0 { format!(" (and {} that ended blocked)", self.blocked) } else { String::new() };
+        let all = if self.exhaustive { "all of them" } else { "not all" };
+        write!(f, "\n\n{} executions{more}, {all}, in {:.3?}", self.executions, self.elapsed)
     }
 }

@@ -19,9 +19,9 @@ pub(crate) fn record(report: &Report) {
 
 fn append(file: &mut impl Write, report: &Report) -> io::Result<()> {
     let end = match report.verdict {
-        Verdict::Safe => "complete",
+        Verdict::Safe | Verdict::Benign | Verdict::Unknown => "complete",
         Verdict::Bounded(_) => "bounded",
-        Verdict::Failed => "failed",
+        Verdict::Failed | Verdict::Harmful => "failed",
     };
     let line = format!("{} {} {end} {}\n", report.executions, report.blocked, report.elapsed.as_micros());
     file.write_all(line.as_bytes())

@@ -159,6 +159,16 @@ impl Causality {
         }
     }
 
+    /// A thread makes a store that is not in memory yet: the row of what it releases, for the object to take later.
+    pub(crate) fn issue(&mut self, thread: u32, sync: Sync) -> u32 {
+        let from = if sync.releases() { Self::knows(thread) } else { Self::fenced(thread) };
+        self.clocks.push_copy(from);
+        if sync.releases() {
+            self.tick(thread);
+        }
+        self.clocks.rows() as u32 - 1 - self.first_free_row()
+    }
+
     /// A fence.
     pub(crate) fn fence(&mut self, thread: u32, sync: Sync) {
         if sync.acquires() {

@@ -7,7 +7,7 @@
 
 use super::lane::{Effect, Operation};
 use super::runtime::{Mode, Runtime};
-use super::{enter, stacks};
+use super::stacks;
 
 /// Turns that threads get to come to their end.
 const TURNS: usize = 10_000;
@@ -26,7 +26,7 @@ impl Runtime {
         self.leave_behind();
         if all_over {
             // Complaints belong to executions, and this is none.
-            let _ = enter(self, || self.storage.end_run());
+            let _ = self.end_run();
         } else {
             self.storage.abandon();
         }

@@ -1,11 +1,13 @@
 //! One thread of a model: its coroutine and what it is about to do.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 use weakspot_model::ir::FenceKind;
 
+use super::panics::Seen;
 use super::{Place, Word};
 
 /// The coroutine of a thread. It is resumed with the result of its event and yields when it has posted the next.
@@ -64,6 +66,8 @@ pub(crate) enum Operation {
         end: u32,
         child: u32,
     },
+    /// A store reaches memory (in reports of relaxed executions).
+    Commit,
     /// Over.
     Ended,
     /// Panicked, raced, …: see the failure of the run.
@@ -73,11 +77,23 @@ pub(crate) enum Operation {
 /// One event of a run, for reports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Happened {
+    pub(crate) thread: u32,
     pub(crate) operation: Operation,
     pub(crate) what: &'static str,
     pub(crate) place: Place,
     /// What was read, or the choice.
     pub(crate) result: i64,
+    /// What an atomic has written.
+    pub(crate) written: Option<i64>,
+}
+
+/// A store that is in the buffer of its thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Issued {
+    pub(crate) object: u32,
+    /// The row of what it releases.
+    pub(crate) row: u32,
+    pub(crate) place: Place,
 }
 
 /// One thread. Lanes survive runs: a thread is who started it and how many it had started before.
@@ -99,8 +115,16 @@ pub(crate) struct Lane {
     pub(crate) parking: Option<Arc<Word>>,
     /// It is in the destructor of this `Arc`'s value, and another thread could have been the last owner instead.
     pub(crate) last_owner_of: Option<usize>,
-    /// What it did in this run.
-    pub(crate) events: Vec<Happened>,
+    /// It has panicked, and maybe still unwinds.
+    pub(crate) unwinding: bool,
+    /// Its last panic.
+    pub(crate) seen: Option<Seen>,
+    /// What the atomic it is about to do would write.
+    pub(crate) written: Cell<Option<i64>>,
+    /// Stores that are in its buffer (on simulated store buffers).
+    pub(crate) issued: Vec<Issued>,
+    /// Where waits with a timeout have timed out or not in this run.
+    pub(crate) timed: Vec<Place>,
 }
 
 impl Lane {
@@ -118,7 +142,11 @@ impl Lane {
             end: 0,
             parking: None,
             last_owner_of: None,
-            events: Vec::new(),
+            unwinding: false,
+            seen: None,
+            written: Cell::new(None),
+            issued: Vec::new(),
+            timed: Vec::new(),
         }
     }
 
@@ -131,6 +159,10 @@ impl Lane {
         self.name = None;
         self.parking = None;
         self.last_owner_of = None;
-        self.events.clear();
+        self.unwinding = false;
+        self.seen = None;
+        self.written.set(None);
+        self.issued.clear();
+        self.timed.clear();
     }
 }

@@ -33,13 +33,13 @@ pub(crate) struct Object {
     pub(crate) released: u32,
     /// For a mutex: is it held?
     pub(crate) held: bool,
-    /// Who used it first, and what kind of thing it is.
-    pub(crate) first_use: Place,
+    /// By whom, and since where, if it is.
+    pub(crate) holder: (u32, Place),
 }
 
 impl Object {
     pub(crate) fn new(initial: u64, first_use: Place) -> Self {
-        Self { cell: UNBOUND, initial, released: NO_CLOCK, held: false, first_use }
+        Self { cell: UNBOUND, initial, released: NO_CLOCK, held: false, holder: (0, first_use) }
     }
 }
 
@@ -59,11 +59,6 @@ impl Stamp {
     /// Forgets all runs: whoever has it exclusively begins a new life of it.
     pub(crate) fn clear(&mut self) {
         *self.stamp.get_mut() = 0;
-    }
-
-    /// The same where a shared reference is exclusive by other means.
-    pub(crate) fn clear_shared(&self) {
-        self.stamp.store(0, Ordering::Relaxed);
     }
 
     /// The number in this run. `value` is what it holds; `reset` gives it its first value back.

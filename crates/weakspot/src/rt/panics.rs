@@ -1,11 +1,10 @@
 //! Panics inside a model: kept for the report instead of printed.
 
 use std::backtrace::Backtrace;
-use std::cell::RefCell;
 use std::panic::PanicHookInfo;
 use std::sync::Once;
 
-use super::in_model;
+use super::{Runtime, current};
 use crate::failure::{Failure, FailureKind, SourcePlace};
 
 /// What the hook saw of the panic that is under way.
@@ -15,25 +14,29 @@ pub(crate) struct Seen {
     backtrace: Backtrace,
 }
 
-thread_local! {
-    static SEEN: RefCell<Option<Seen>> = const { RefCell::new(None) };
-}
-
 static HOOK: Once = Once::new();
 
 /// Puts our hook before the one that is there. It leaves panics outside models alone.
 pub(crate) fn install_hook() {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| if in_model() { note(info) } else { before(info) }));
+        std::panic::set_hook(Box::new(move |info| match current() {
+            Some(runtime) => note(runtime, info),
+            None => before(info),
+        }));
     });
 }
 
-fn note(info: &PanicHookInfo<'_>) {
+fn note(runtime: &Runtime, info: &PanicHookInfo<'_>) {
     let message = message_of(info.payload());
     let place = info.location().map(SourcePlace::from);
     let backtrace = Backtrace::force_capture();
-    SEEN.set(Some(Seen { message, place, backtrace }));
+    // A panic of the runtime itself may come while its state is in use.
+    if let Ok(mut state) = runtime.state.try_borrow_mut() {
+        let lane = &mut state.lanes[runtime.thread.get() as usize];
+        lane.unwinding = true;
+        lane.seen = Some(Seen { message, place, backtrace });
+    }
 }
 
 /// What a panic says.
@@ -48,8 +51,9 @@ pub(crate) fn message_of(payload: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// The panic of a thread as a failure.
-pub(crate) fn take_failure(thread: u32, payload: Option<&(dyn std::any::Any + Send)>) -> Failure {
-    let (message, place, backtrace) = match SEEN.take() {
+pub(crate) fn take_failure(runtime: &Runtime, thread: u32, payload: Option<&(dyn std::any::Any + Send)>) -> Failure {
+    let seen = runtime.state().lanes[thread as usize].seen.take();
+    let (message, place, backtrace) = match seen {
         Some(Seen { message, place, backtrace }) => (message, place, Some(backtrace)),
         None => (payload.map_or_else(|| "a panic".to_owned(), message_of), None, None),
     };

@@ -7,14 +7,14 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
 use super::Place;
 use super::causality::Causality;
 use super::counts::Counts;
-use super::lane::{Happened, Lane, Operation, Probe};
+use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::objects::Object;
 use crate::failure::Failure;
@@ -44,6 +44,8 @@ pub(crate) struct State {
     /// The object of each cell.
     pub(crate) bound: Vec<u32>,
     pub(crate) causality: Causality,
+    /// What happened in this run, in order.
+    pub(crate) log: Vec<Happened>,
 }
 
 /// A runtime: one for each worker of a model.
@@ -52,9 +54,11 @@ pub(crate) struct Runtime {
     /// The number of the model's first run.
     pub(crate) first_run: u64,
     pub(crate) mode: Cell<Mode>,
+    /// Stores wait in simulated store buffers.
+    pub(crate) buffered: Cell<bool>,
+    /// Places whose operations count as `SeqCst`, by address.
+    pub(crate) strengthened: RefCell<FxHashSet<usize>>,
     pub(crate) thread: Cell<u32>,
-    /// Destructors of a panic have performed events: the run cannot go on, even if the panic is caught.
-    pub(crate) unwound: Cell<bool>,
     pub(crate) model: MemoryModel,
     max_threads: usize,
     pub(crate) body: Body,
@@ -73,13 +77,15 @@ impl Runtime {
             objects: Vec::new(),
             bound: Vec::new(),
             causality: Causality::new(),
+            log: Vec::new(),
         };
         Self {
             run: Cell::new(0),
             first_run: RUNS.load(Ordering::Relaxed),
             mode: Cell::new(Mode::Explored),
+            buffered: Cell::new(false),
+            strengthened: RefCell::default(),
             thread: Cell::new(0),
-            unwound: Cell::new(false),
             model,
             max_threads,
             body,
@@ -90,20 +96,28 @@ impl Runtime {
         }
     }
 
+    /// Does the operation at this place count as `SeqCst`?
+    #[inline]
+    pub(crate) fn is_strengthened(&self, place: Place) -> bool {
+        let strengthened = self.strengthened.borrow();
+        !strengthened.is_empty() && strengthened.contains(&std::ptr::from_ref(place).addr())
+    }
+
     /// The number of a new run.
     pub(crate) fn next_run(&self) {
         self.run.set(RUNS.fetch_add(1, Ordering::Relaxed));
     }
 
-    /// Do events happen at once? In a run that was given up, and while a thread unwinds: the execution has failed then,
-    /// and a switch in the middle of a panic would make other threads look as if they panicked.
+    /// Do events happen at once?
     #[inline]
     pub(crate) fn is_free(&self) -> bool {
-        if std::thread::panicking() {
-            self.unwound.set(true);
-            return true;
-        }
         self.mode.get() == Mode::Free
+    }
+
+    /// Does the current thread unwind? The standard library knows of OS threads only, and another thread of the model may
+    /// have been suspended while it unwinds.
+    pub(crate) fn is_panicking(&self) -> bool {
+        std::thread::panicking() && self.state().lanes[self.thread.get() as usize].unwinding
     }
 
     #[inline]
@@ -119,10 +133,6 @@ impl Runtime {
 
     /// Posts an event and waits until it happens: the result. A run that is given up meanwhile gives 0.
     pub(crate) fn post(&self, operation: Operation, what: &'static str, place: Place) -> i64 {
-        if self.unwound.get() && self.mode.get() == Mode::Explored {
-            self.note_failure(super::panics::take_failure(self.thread.get(), None));
-            self.stop();
-        }
         let last_owner_of = self.state().lanes[self.thread.get() as usize].last_owner_of;
         if let Some(key) = last_owner_of {
             super::counts::check_destructor(self, key);
@@ -131,6 +141,9 @@ impl Runtime {
             let mut state = self.state();
             let lane = &mut state.lanes[self.thread.get() as usize];
             (lane.operation, lane.what, lane.place) = (operation, what, place);
+            if lane.unwinding && !std::thread::panicking() {
+                lane.unwinding = false;
+            }
             lane.suspender
         };
         // SAFETY: the suspender belongs to the coroutine that runs now, which set it when it began.
@@ -169,11 +182,8 @@ impl Runtime {
         }
     }
 
-    /// Lets other threads go first in a run that was given up.
-    pub(crate) fn give_way(&self) {
-        if std::thread::panicking() {
-            return;
-        }
+    /// Lets other threads go first in a run that was given up; false if there are none.
+    pub(crate) fn give_way(&self) -> bool {
         let suspender = {
             let mut state = self.state();
             let lane = &mut state.lanes[self.thread.get() as usize];
@@ -181,8 +191,12 @@ impl Runtime {
             lane.operation = Operation::Fence(FenceKind::Full);
             lane.suspender
         };
+        if suspender.is_null() {
+            return false;
+        }
         // SAFETY: as in `post`.
         unsafe { (*suspender).suspend(()) };
+        true
     }
 
     /// A load: the value read. `value` is what is in memory.
@@ -216,9 +230,9 @@ impl Runtime {
             }
         }
         loop {
-            match probe(None) {
-                (_, super::lane::Effect::Blocks) if !std::thread::panicking() => self.give_way(),
-                (value, _) => return value,
+            let (value, effect) = probe(None);
+            if effect != Effect::Blocks || !self.give_way() {
+                return value;
             }
         }
     }
@@ -239,7 +253,8 @@ impl Runtime {
     /// The end of a round of a loop that waits.
     pub(crate) fn pass_marker(&self, place: Place) {
         if self.is_free() {
-            return self.give_way();
+            self.give_way();
+            return;
         }
         let marker = std::ptr::from_ref(place) as usize as u32 | 1;
         self.state().lanes[self.thread.get() as usize].marker = marker;
@@ -249,8 +264,9 @@ impl Runtime {
     pub(crate) fn note_event(state: &mut State, thread: usize, result: i64) {
         let lane = &mut state.lanes[thread];
         let Lane { operation, what, place, .. } = *lane;
-        lane.events.push(Happened { operation, what, place, result });
+        let written = lane.written.take();
         lane.marker = 0;
+        state.log.push(Happened { thread: thread as u32, operation, what, place, result, written });
     }
 
     /// The number of a thread that the current one starts.

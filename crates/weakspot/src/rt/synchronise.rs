@@ -2,7 +2,7 @@
 
 use super::Place;
 use super::causality::{Causality, Sync};
-use super::lane::Operation;
+use super::lane::{Issued, Operation};
 use super::objects::Object;
 use super::runtime::Runtime;
 use crate::failure::Failure;
@@ -18,8 +18,28 @@ impl Runtime {
     #[inline]
     pub(crate) fn synchronise_load(&self, object: u32, sync: Sync) {
         let thread = self.thread.get();
+        if self.is_free() || self.buffered.get() && self.has_issued(thread, object) {
+            return;
+        }
+        self.with_object(object, |causality, object| causality.read(thread, object, sync));
+    }
+
+    /// Does a thread have a pending store to an object? Then that is what it reads.
+    fn has_issued(&self, thread: u32, object: u32) -> bool {
+        self.state().lanes[thread as usize].issued.iter().any(|issued| issued.object == object)
+    }
+
+    /// The current thread has made a store that may still be in its buffer.
+    #[inline]
+    pub(crate) fn synchronise_plain_store(&self, object: u32, sync: Sync, place: Place) {
+        if !self.buffered.get() {
+            return self.synchronise_store(object, sync);
+        }
         if !self.is_free() {
-            self.with_object(object, |causality, object| causality.read(thread, object, sync));
+            let thread = self.thread.get();
+            let state = &mut *self.state();
+            let row = state.causality.issue(thread, sync);
+            state.lanes[thread as usize].issued.push(Issued { object, row, place });
         }
     }
 
@@ -67,11 +87,9 @@ impl Runtime {
             self.post(Operation::Lock(mutex), what, place);
         }
         if self.is_free() {
-            while self.state().objects[mutex as usize].held && !std::thread::panicking() {
-                self.give_way();
-            }
+            while self.state().objects[mutex as usize].held && self.give_way() {}
         }
-        self.take_mutex(mutex);
+        self.take_mutex(mutex, place);
     }
 
     /// Acquires a mutex if it is free.
@@ -84,14 +102,16 @@ impl Runtime {
             taken = !self.state().objects[mutex as usize].held;
         }
         if taken {
-            self.take_mutex(mutex);
+            self.take_mutex(mutex, place);
         }
         taken
     }
 
-    fn take_mutex(&self, mutex: u32) {
+    fn take_mutex(&self, mutex: u32, place: Place) {
         self.synchronise_load(mutex, Sync::Acquire);
-        self.state().objects[mutex as usize].held = true;
+        let mut state = self.state();
+        let object = &mut state.objects[mutex as usize];
+        (object.held, object.holder) = (true, (self.thread.get(), place));
     }
 
     /// Releases a mutex.
@@ -114,7 +134,7 @@ impl Runtime {
             self.give_way();
             return self.lock(mutex, "Condvar::wait", place);
         }
-        self.take_mutex(mutex);
+        self.take_mutex(mutex, place);
     }
 
     /// Wakes waiters.
@@ -123,5 +143,36 @@ impl Runtime {
             let what = if all { "Condvar::notify_all" } else { "Condvar::notify_one" };
             self.post(Operation::Notify { condvar, all }, what, place);
         }
+    }
+
+    /// Does a thread wait with a timeout? Then it is not stuck for ever.
+    pub(crate) fn waits_with_timeout(&self) -> bool {
+        self.state().lanes.iter().any(|lane| {
+            matches!(lane.operation, Operation::Wait { .. } | Operation::Rmw { .. })
+                && lane.timed.iter().any(|&place| std::ptr::eq(place, lane.place))
+        })
+    }
+
+    /// Who waits for what.
+    pub(crate) fn describe_waiting(&self) -> String {
+        let state = self.state();
+        let mut text = String::new();
+        for (number, lane) in state.lanes.iter().enumerate() {
+            let waits_for = match lane.operation {
+                Operation::Absent | Operation::Ended | Operation::Failed => continue,
+                Operation::Lock(mutex) => {
+                    let (holder, place) = state.objects[mutex as usize].holder;
+                    format!("waits for a mutex that thread {holder} holds since {place}")
+                }
+                Operation::Wait { .. } => "waits for a notification".to_owned(),
+                Operation::Join { child, .. } => format!("waits for thread {child} to end"),
+                Operation::Rmw { .. } => format!("waits in {}", lane.what),
+                _ if lane.marker != 0 => "waits in a loop for a value that nobody will write".to_owned(),
+                _ => format!("is about to {}", lane.what),
+            };
+            let name = crate::timeline::thread_name(number, lane.name.as_deref());
+            text.push_str(&format!("\n  {name} {waits_for}, at {}", lane.place));
+        }
+        text
     }
 }

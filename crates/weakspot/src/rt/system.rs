@@ -6,7 +6,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
 use weakspot_model::ids::{Site, ThreadId};
 
-use super::lane::{Effect, Lane, Operation, Suspender};
+use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
 use super::runtime::{Mode, Runtime, State};
 use super::{enter, panics, stacks};
 use crate::failure::{Failure, FailureKind};
@@ -50,14 +50,25 @@ impl Runtime {
             state.objects.clear();
             state.bound.clear();
             state.causality.reset();
+            state.log.clear();
             state.lanes.iter_mut().for_each(Lane::reset);
         }
         self.counts.borrow_mut().reset();
         self.mode.set(Mode::Explored);
-        self.unwound.set(false);
         let body = self.body.clone();
         self.add_routine(0, move || body());
         self.switch_to(0, 0);
+    }
+
+    /// The end of a run in which every thread has ended: what it stored is destroyed, and leaks are counted. No thread
+    /// runs, so events happen at once and nothing can wait.
+    pub(crate) fn end_run(&self) -> Result<(), String> {
+        let mode = self.mode.replace(Mode::Free);
+        self.state().lanes[0].suspender = std::ptr::null();
+        self.thread.set(0);
+        let ended = enter(self, || self.storage.end_run());
+        self.mode.set(mode);
+        ended
     }
 
     fn object_of(state: &State, thread: usize) -> Option<u32> {
@@ -94,7 +105,7 @@ fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
         Err(payload) => {
             let explored = runtime.mode.get() == Mode::Explored;
             if explored {
-                runtime.note_failure(panics::take_failure(thread, Some(&*payload)));
+                runtime.note_failure(panics::take_failure(runtime, thread, Some(&*payload)));
             }
             explored
         }
@@ -156,17 +167,20 @@ impl System for Live<'_> {
             Operation::Choose(count) => Pending::Choose { lo: 0, hi: i64::from(count) - 1 },
             Operation::Spawn { birth: object, .. } | Operation::End(object) => Pending::Signal(cell(object)),
             Operation::Begin(object) | Operation::Join { end: object, .. } => Pending::Await(cell(object)),
-            Operation::Ended => Pending::Ended,
+            Operation::Ended | Operation::Commit => Pending::Ended,
             Operation::Failed => Pending::Failed,
         }
     }
 
     fn update(&self, thread: ThreadId, current: i64) -> Update {
-        let Operation::Rmw { probe, .. } = self.runtime.state.borrow().lanes[thread.index()].operation else {
+        let state = self.runtime.state.borrow();
+        let Operation::Rmw { probe, .. } = state.lanes[thread.index()].operation else {
             return Update::Fails;
         };
         // SAFETY: the thread is suspended in the call that owns the probe.
         let (_, effect) = unsafe { (*probe)(Some(current as u64)) };
+        let written = if let Effect::Writes(value) = effect { Some(value as i64) } else { None };
+        state.lanes[thread.index()].written.set(written);
         match effect {
             Effect::Writes(value) => Update::Acts { result: current, written: Some(value as i64) },
             Effect::Reads => Update::Acts { result: current, written: None },
@@ -183,6 +197,17 @@ impl System for Live<'_> {
         let message = "a mutex was released that is not held".to_owned();
         self.runtime.note_failure(Failure::new(FailureKind::Other, message).of_thread(u32::from(thread.0)));
         self.runtime.state().lanes[thread.index()].operation = Operation::Failed;
+    }
+
+    fn committed(&mut self, thread: ThreadId, cell: CellId) {
+        let state = &mut *self.runtime.state();
+        let object = state.bound[cell as usize];
+        let lane = &mut state.lanes[thread.index()];
+        let Some(at) = lane.issued.iter().position(|issued| issued.object == object) else { return };
+        let Issued { row, place, .. } = lane.issued.remove(at);
+        state.objects[object as usize].released = row;
+        let (thread, operation, what) = (u32::from(thread.0), Operation::Commit, "commit");
+        state.log.push(Happened { thread, operation, what, place, result: 0, written: None });
     }
 
     fn save(&self, _thread: ThreadId) -> Option<Token> {
@@ -212,10 +237,7 @@ impl System for Live<'_> {
     }
 
     fn judge(&self, _memory: &dyn Fn(CellId) -> i64) -> Judgement {
-        self.runtime.mode.set(Mode::Free);
-        let checked = enter(self.runtime, || self.runtime.storage.end_run());
-        self.runtime.mode.set(Mode::Explored);
-        match checked {
+        match self.runtime.end_run() {
             Ok(()) => Judgement::Holds,
             Err(message) => {
                 self.runtime.note_failure(Failure::new(FailureKind::Leak, message));

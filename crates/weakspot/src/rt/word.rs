@@ -80,9 +80,4 @@ impl Word {
         *self.value.get_mut() = value;
         self.stamp.clear();
     }
-
-    /// The value without an event.
-    pub(crate) fn peek(&self) -> u64 {
-        self.value.load(Ordering::Relaxed)
-    }
 }

@@ -98,7 +98,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     fn guard<'a>(&'a self, hold: Hold<'a>, place: Place) -> LockResult<MutexGuard<'a, T>> {
-        let was_panicking = std::thread::panicking();
+        let was_panicking = crate::thread::panicking();
         let guard = MutexGuard { mutex: self, hold: Some(hold), was_panicking, place };
         if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
@@ -160,7 +160,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
-        if self.hold.is_some() && !self.was_panicking && std::thread::panicking() {
+        if self.hold.is_some() && !self.was_panicking && crate::thread::panicking() {
             self.mutex.poisoned.store(true, Ordering::Relaxed);
         }
         if let (Some(Hold::Model { object }), Some(runtime)) = (&self.hold, rt::current()) {

@@ -137,7 +137,7 @@ impl<T: ?Sized> RwLock<T> {
         &'a self,
         outside: Option<std::sync::RwLockWriteGuard<'a, ()>>,
     ) -> LockResult<RwLockWriteGuard<'a, T>> {
-        let guard = RwLockWriteGuard { lock: self, _outside: outside, was_panicking: std::thread::panicking() };
+        let guard = RwLockWriteGuard { lock: self, _outside: outside, was_panicking: crate::thread::panicking() };
         if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
@@ -174,7 +174,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
 
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
-        if !self.was_panicking && std::thread::panicking() {
+        if !self.was_panicking && crate::thread::panicking() {
             self.lock.poisoned.store(true, Ordering::Relaxed);
         }
         release(&self.lock.word, "RwLock: end of write", |_| Step::Write(0));

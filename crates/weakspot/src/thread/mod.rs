@@ -125,7 +125,10 @@ pub fn sleep(duration: Duration) {
 
 /// Is the current thread unwinding?
 pub fn panicking() -> bool {
-    std::thread::panicking()
+    match rt::current() {
+        Some(runtime) => runtime.is_panicking(),
+        None => std::thread::panicking(),
+    }
 }
 
 impl Runtime {
@@ -139,11 +142,14 @@ impl Runtime {
     /// Does a wait with a timeout time out? Both ways are explored, once for each thread and place; after that it waits.
     pub(crate) fn times_out(&self, place: Place) -> bool {
         let thread = self.thread.get() as usize;
-        let known = self.state().lanes[thread]
-            .events
-            .iter()
-            .any(|event| matches!(event.operation, Operation::Choose(_)) && std::ptr::eq(event.place, place));
-        !known && self.choose(2, place) == 1
+        {
+            let timed = &mut self.state().lanes[thread].timed;
+            if timed.iter().any(|&known| std::ptr::eq(known, place)) {
+                return false;
+            }
+            timed.push(place);
+        }
+        self.choose(2, place) == 1
     }
 
     /// The last event of a thread.
@@ -193,9 +199,7 @@ impl Runtime {
             self.post(Operation::Join { end, child }, "join", place);
         }
         if self.is_free() {
-            while !self.has_ended(child) && !std::thread::panicking() {
-                self.give_way();
-            }
+            while !self.has_ended(child) && self.give_way() {}
         } else {
             self.state().causality.join(self.thread.get(), child);
         }

@@ -54,6 +54,7 @@ impl<'a, M: Memory> Access<'a, M> {
 
     #[inline]
     pub(super) fn store(&self, bits: u64, order: Ordering) {
+        let order = self.strengthened(order);
         match order {
             Ordering::Acquire => panic!("there is no such thing as an acquire store"),
             Ordering::AcqRel => panic!("there is no such thing as an acquire-release store"),
@@ -65,7 +66,17 @@ impl<'a, M: Memory> Access<'a, M> {
         let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
         self.runtime.store(self.object, bits, interlocked, self.place);
         self.memory.set(bits);
-        self.runtime.synchronise_store(self.object, sync_of(order));
+        if interlocked {
+            self.runtime.synchronise_store(self.object, sync_of(order));
+        } else {
+            self.runtime.synchronise_plain_store(self.object, sync_of(order), self.place);
+        }
+    }
+
+    /// The ordering, or `SeqCst` where that is tried out.
+    #[inline]
+    fn strengthened(&self, order: Ordering) -> Ordering {
+        if self.runtime.is_strengthened(self.place) { Ordering::SeqCst } else { order }
     }
 
     /// A read-modify-write: what it read. `None` from `new`: it does not write, and then it synchronises as `failure`
@@ -82,7 +93,7 @@ impl<'a, M: Memory> Access<'a, M> {
             let bits = bits.unwrap_or_else(|| self.memory.get());
             (bits, new(bits).map_or(Effect::Reads, Effect::Writes))
         };
-        let drains_all = order != Ordering::Relaxed;
+        let drains_all = self.strengthened(order) != Ordering::Relaxed;
         let old = self.runtime.rmw(self.object, drains_all, &probe, what, self.place);
         match new(old) {
             Some(bits) => {

@@ -1,0 +1,390 @@
+//! The threads of a [`System`] on simulated store buffers.
+//!
+//! This is how the harm of a violation is shown for live code: the real code runs, its stores wait in buffers, and a
+//! search decides when they reach memory. TSO has one buffer a thread, PSO one for each thread and cell, divided by
+//! store-store fences. A load takes the youngest own pending store, else memory.
+//!
+//! | operation | TSO | PSO |
+//! |---|---|---|
+//! | atomic, exchange | waits until the own buffer is empty | the same, or until nothing is pending for its cell |
+//! | full fence, mutex, condition variable, starting and ending threads | waits until the own buffer is empty | the same |
+//! | store-store fence | – | begins a new segment |
+//!
+//! A thread that waits in a marked loop and has read nothing new rests until memory changes.
+//!
+//! # Deliberately absent
+//! No undoing: live code runs again from the start. What the searches have in common is in [`Buffered`]; which move
+//! comes next is theirs.
+
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ids::ThreadId;
+use weakspot_model::ir::FenceKind;
+
+use crate::graph::Phase;
+use crate::system::{CellId, Misuse, Pending, System, Update};
+use crate::trust::bit;
+
+/// One move of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// A thread takes a step; a choice where there is one.
+    Step {
+        /// Which.
+        thread: usize,
+        /// The value chosen, the waiter woken, or 0.
+        choice: i64,
+    },
+    /// A pending store of a thread reaches memory: the oldest that is to this cell.
+    Commit {
+        /// Which.
+        thread: usize,
+        /// The cell.
+        cell: CellId,
+    },
+}
+
+impl Move {
+    /// Whose move it is.
+    pub fn thread(self) -> usize {
+        match self {
+            Self::Step { thread, .. } | Self::Commit { thread, .. } => thread,
+        }
+    }
+}
+
+/// A pending store.
+#[derive(Debug, Clone, Copy)]
+struct Store {
+    cell: CellId,
+    value: i64,
+    /// Store-store fences of its thread before it.
+    segment: u32,
+}
+
+/// What the machine keeps of a thread.
+#[derive(Debug, Clone, Default)]
+struct Lane {
+    buffer: Vec<Store>,
+    segment: u32,
+    phase: Phase,
+    /// The version of memory when it last came round a loop that waits; it rests while that is the present one.
+    idle_at: u64,
+}
+
+/// How a run has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// Every thread has ended.
+    Complete,
+    /// This thread has failed.
+    Failed(usize),
+    /// Nobody can move, and somebody waits for a lock, a notification or another thread.
+    Deadlock,
+    /// Only threads that wait in loops are left, and no store is pending.
+    Livelock,
+}
+
+/// Threads, memory and store buffers.
+#[derive(Debug)]
+pub struct Buffered<'s, S: System> {
+    system: &'s mut S,
+    model: MemoryModel,
+    memory: Vec<i64>,
+    lanes: Vec<Lane>,
+    /// Counts changes of memory, from 1.
+    version: u64,
+    bound: CellId,
+}
+
+impl<'s, S: System> Buffered<'s, S> {
+    /// The machine at the beginning of a run.
+    pub fn new(system: &'s mut S, model: MemoryModel) -> Self {
+        let mut this = Self { system, model, memory: Vec::new(), lanes: Vec::new(), version: 1, bound: 0 };
+        this.restart();
+        this
+    }
+
+    /// Back to the beginning.
+    pub fn restart(&mut self) {
+        self.system.restart();
+        let cells = self.system.cells();
+        self.memory = (0..cells).map(|cell| self.system.initial(cell as CellId)).collect();
+        self.bound = cells as CellId;
+        self.lanes.clear();
+        self.version = 1;
+        self.widen();
+    }
+
+    fn widen(&mut self) {
+        self.lanes.resize(self.system.threads(), Lane::default());
+    }
+
+    /// The system.
+    pub fn system(&mut self) -> &mut S {
+        self.system
+    }
+
+    /// Number of threads so far.
+    pub fn threads(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Number of stores that a thread has pending.
+    pub fn pending_stores(&self, thread: usize) -> usize {
+        self.lanes[thread].buffer.len()
+    }
+
+    /// What a thread is about to do; its cell has a number.
+    pub fn pending(&mut self, thread: usize) -> Pending {
+        let id = ThreadId::new(thread);
+        let pending = self.system.pending(id);
+        if !pending.is_unbound() || matches!(pending, Pending::Await(_)) {
+            return pending;
+        }
+        self.system.bind(id, self.bound);
+        self.memory.push(self.system.initial(self.bound));
+        self.bound += 1;
+        self.system.pending(id)
+    }
+
+    /// Is this a step that others cannot see the moment of? It can be taken at once.
+    pub fn is_quiet(&mut self, thread: usize) -> bool {
+        matches!(self.pending(thread), Pending::Signal(_) | Pending::Await(_) | Pending::Fence(_))
+            && self.can_step(thread)
+    }
+
+    /// Can the thread take a step?
+    pub fn can_step(&mut self, thread: usize) -> bool {
+        let pending = self.pending(thread);
+        let lane = &self.lanes[thread];
+        let empty = lane.buffer.is_empty();
+        match pending {
+            Pending::Load(_) | Pending::Store { .. } | Pending::Choose { .. } | Pending::LeaveCritical => {
+                lane.idle_at != self.version
+            }
+            Pending::InterlockedStore { .. } | Pending::Unlock(_) | Pending::Notify { .. } | Pending::Signal(_) => {
+                empty
+            }
+            Pending::TryLock(_) => empty && lane.idle_at != self.version,
+            Pending::Fence(FenceKind::StoreStore) => true,
+            Pending::Fence(_) => empty,
+            Pending::Lock(mutex) => empty && self.memory[mutex as usize] == 0,
+            Pending::Wait { condvar, mutex } => {
+                empty
+                    && (lane.phase == Phase::Running
+                        || self.memory[condvar as usize] & bit(thread) == 0 && self.memory[mutex as usize] == 0)
+            }
+            Pending::Await(cell) => empty && self.memory.get(cell as usize).is_some_and(|&written| written != 0),
+            Pending::Rmw { cell, drains_all } => {
+                let drained = empty
+                    || self.model == MemoryModel::Pso
+                        && !drains_all
+                        && lane.buffer.iter().all(|store| store.cell != cell);
+                let current = self.memory[cell as usize];
+                drained
+                    && lane.idle_at != self.version
+                    && self.system.update(ThreadId::new(thread), current) != Update::Blocks
+            }
+            Pending::Absent
+            | Pending::Ended
+            | Pending::Spinning
+            | Pending::Pruned
+            | Pending::Failed
+            | Pending::Bounded => false,
+        }
+    }
+
+    /// Lets a thread that rests in a loop go round once more.
+    pub fn wake(&mut self, thread: usize) {
+        self.lanes[thread].idle_at = 0;
+    }
+
+    /// Can a pending store of this thread to this cell reach memory?
+    pub fn can_commit(&self, thread: usize, cell: CellId) -> bool {
+        let buffer = &self.lanes[thread].buffer;
+        let Some(first) = buffer.first() else { return false };
+        let Some(store) = buffer.iter().find(|store| store.cell == cell) else { return false };
+        if self.model == MemoryModel::Pso { store.segment == first.segment } else { first.cell == cell }
+    }
+
+    /// Lets all stores of a thread reach memory.
+    pub fn commit_all(&mut self, thread: usize) {
+        while let Some(&Store { cell, .. }) = self.lanes[thread].buffer.first() {
+            self.commit(thread, cell);
+        }
+    }
+
+    /// All moves there are, steps first.
+    pub fn moves(&mut self, into: &mut Vec<Move>) {
+        into.clear();
+        for thread in 0..self.lanes.len() {
+            if self.can_step(thread) {
+                self.push_steps(thread, into);
+            }
+        }
+        for thread in 0..self.lanes.len() {
+            self.push_commits(thread, into);
+        }
+    }
+
+    fn push_steps(&mut self, thread: usize, into: &mut Vec<Move>) {
+        match self.pending(thread) {
+            Pending::Choose { lo, hi } => into.extend((lo..=hi).map(|choice| Move::Step { thread, choice })),
+            Pending::Notify { condvar, all: false } if self.memory[condvar as usize] != 0 => {
+                let waiters = self.memory[condvar as usize];
+                let waiting = (0..self.lanes.len()).filter(|&waiter| waiters & bit(waiter) != 0);
+                into.extend(waiting.map(|waiter| Move::Step { thread, choice: waiter as i64 }));
+            }
+            _ => into.push(Move::Step { thread, choice: 0 }),
+        }
+    }
+
+    fn push_commits(&mut self, thread: usize, into: &mut Vec<Move>) {
+        let start = into.len();
+        for index in 0..self.lanes[thread].buffer.len() {
+            let cell = self.lanes[thread].buffer[index].cell;
+            let commit = Move::Commit { thread, cell };
+            if !into[start..].contains(&commit) && self.can_commit(thread, cell) {
+                into.push(commit);
+            }
+        }
+    }
+
+    /// Makes a move that is possible.
+    pub fn make(&mut self, what: Move) {
+        match what {
+            Move::Commit { thread, cell } => self.commit(thread, cell),
+            Move::Step { thread, choice } => self.step(thread, choice),
+        }
+    }
+
+    fn commit(&mut self, thread: usize, cell: CellId) {
+        let buffer = &mut self.lanes[thread].buffer;
+        let Some(at) = buffer.iter().position(|store| store.cell == cell) else { return };
+        let store = buffer.remove(at);
+        self.set(store.cell, store.value);
+        self.system.committed(ThreadId::new(thread), cell);
+    }
+
+    fn set(&mut self, cell: CellId, value: i64) {
+        self.memory[cell as usize] = value;
+        self.version += 1;
+    }
+
+    fn step(&mut self, thread: usize, choice: i64) {
+        let id = ThreadId::new(thread);
+        let result = match self.pending(thread) {
+            Pending::Load(cell) => self.visible(thread, cell),
+            Pending::Store { cell, value } => {
+                let segment = self.lanes[thread].segment;
+                self.lanes[thread].buffer.push(Store { cell, value, segment });
+                0
+            }
+            Pending::InterlockedStore { cell, value } => {
+                self.set(cell, value);
+                0
+            }
+            Pending::Rmw { cell, .. } => return self.update(thread, cell),
+            Pending::Fence(FenceKind::StoreStore) => {
+                self.lanes[thread].segment += 1;
+                0
+            }
+            Pending::Lock(mutex) => {
+                self.set(mutex, 1);
+                0
+            }
+            Pending::TryLock(mutex) => {
+                let free = self.memory[mutex as usize] == 0;
+                if free {
+                    self.set(mutex, 1);
+                }
+                i64::from(free)
+            }
+            Pending::Unlock(mutex) => {
+                self.set(mutex, 0);
+                0
+            }
+            Pending::Wait { condvar, mutex } => return self.wait(thread, condvar, mutex),
+            Pending::Notify { condvar, all } => {
+                let waiters = self.memory[condvar as usize];
+                self.set(condvar, if all { 0 } else { waiters & !bit(choice as usize) });
+                0
+            }
+            Pending::Signal(cell) => {
+                self.set(cell, 1);
+                0
+            }
+            Pending::Choose { .. } => choice,
+            _ => 0,
+        };
+        self.go_on(id, result);
+    }
+
+    /// The value a thread sees: its own youngest pending store, else memory.
+    fn visible(&self, thread: usize, cell: CellId) -> i64 {
+        let own = self.lanes[thread].buffer.iter().rev().find(|store| store.cell == cell);
+        own.map_or(self.memory[cell as usize], |store| store.value)
+    }
+
+    fn update(&mut self, thread: usize, cell: CellId) {
+        let id = ThreadId::new(thread);
+        let current = self.memory[cell as usize];
+        match self.system.update(id, current) {
+            Update::Fails => self.system.fail(id, Misuse::Update(current)),
+            Update::Blocks => {}
+            Update::Acts { result, written } => {
+                // A test-and-set that changes nothing is no news to others that wait.
+                if let Some(value) = written.filter(|&value| value != current) {
+                    self.set(cell, value);
+                }
+                self.go_on(id, result);
+            }
+        }
+    }
+
+    fn wait(&mut self, thread: usize, condvar: CellId, mutex: CellId) {
+        if self.lanes[thread].phase == Phase::Running {
+            self.set(condvar, self.memory[condvar as usize] | bit(thread));
+            self.set(mutex, 0);
+            self.lanes[thread].phase = Phase::Asleep;
+        } else {
+            self.set(mutex, 1);
+            self.lanes[thread].phase = Phase::Running;
+            self.go_on(ThreadId::new(thread), 0);
+        }
+    }
+
+    fn go_on(&mut self, thread: ThreadId, result: i64) {
+        self.system.resume(thread, result);
+        self.widen();
+        if self.system.jumped_back(thread) {
+            self.lanes[thread.index()].idle_at = self.version;
+        }
+    }
+
+    /// Is the run over, and how?
+    pub fn rest(&mut self) -> Option<Rest> {
+        let (mut all_ended, mut idle, mut stores) = (true, false, false);
+        for thread in 0..self.lanes.len() {
+            match self.pending(thread) {
+                Pending::Failed => return Some(Rest::Failed(thread)),
+                Pending::Ended | Pending::Absent => {}
+                _ => {
+                    all_ended = false;
+                    idle |= self.lanes[thread].idle_at == self.version;
+                }
+            }
+            stores |= !self.lanes[thread].buffer.is_empty();
+        }
+        if stores {
+            return None;
+        }
+        if all_ended {
+            return Some(Rest::Complete);
+        }
+        if (0..self.lanes.len()).any(|thread| self.can_step(thread)) {
+            return None;
+        }
+        Some(if idle { Rest::Livelock } else { Rest::Deadlock })
+    }
+}

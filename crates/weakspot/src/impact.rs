@@ -1,0 +1,347 @@
+//! What comes of a store-buffer violation: the real code on simulated store buffers.
+//!
+//! The monitor says that a store could still be in its buffer when somebody else accesses its cell. Three searches, in
+//! this order, look for a relaxed execution that fails:
+//!
+//! 1. *directed*: the borderline execution, with the store delayed, and what can come after it;
+//! 2. *systematic*: all relaxed executions, as long as there are few. If there are no more, the violation is benign;
+//! 3. *random*, for the rest of the budget.
+//!
+//! Live code can only be run from the start, so a path of the systematic search is the list of its choices.
+
+use std::time::{Duration, Instant};
+
+use weakspot_explore::buffered::{Buffered, Move, Rest};
+use weakspot_model::buffer::MemoryModel;
+
+use crate::failure::{Failure, FailureKind};
+use crate::rt::runtime::Runtime;
+use crate::rt::system::Live;
+use crate::timeline::Timeline;
+
+/// Runs of the systematic search.
+const SYSTEMATIC_RUNS: u32 = 50_000;
+/// Runs of the random search.
+const RANDOM_RUNS: u32 = 5_000;
+/// Moves after which a run is given up.
+const LONGEST_RUN: usize = 20_000;
+/// Time for everything.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A relaxed execution that fails.
+#[derive(Debug)]
+pub struct Harm {
+    /// How it fails.
+    pub failure: Failure,
+    /// The execution.
+    pub timeline: Timeline,
+    /// The schedule, for a replay.
+    pub schedule: String,
+}
+
+/// What comes of a violation.
+#[derive(Debug)]
+pub enum Impact {
+    /// This relaxed execution fails.
+    Harmful(Box<Harm>),
+    /// No relaxed execution fails.
+    Benign,
+    /// None was found, and not all were looked at.
+    Unknown,
+}
+
+/// A step of an SC execution: who, and the choice where there is one.
+pub(crate) type ScStep = (usize, i64);
+
+/// The borderline execution of a violation.
+#[derive(Debug, Clone)]
+pub(crate) struct Borderline {
+    pub(crate) steps: Vec<ScStep>,
+    /// Which of them is the store that is delayed.
+    pub(crate) store: usize,
+}
+
+/// Looks for harm.
+pub(crate) fn judge(runtime: &Runtime, model: MemoryModel, borderlines: &[Borderline]) -> Impact {
+    runtime.buffered.set(true);
+    let mut system = Live { runtime };
+    let machine = Buffered::new(&mut system, model);
+    let mut search = Search { machine, runtime, model, moves: Vec::new(), start: Instant::now() };
+    let impact = search.run(borderlines);
+    runtime.finish_run(true);
+    runtime.buffered.set(false);
+    impact
+}
+
+/// How a run of the machine ended.
+enum Ended {
+    Well,
+    Badly(Harm),
+    GivenUp,
+}
+
+struct Search<'m, 'r> {
+    machine: Buffered<'m, Live<'r>>,
+    runtime: &'r Runtime,
+    model: MemoryModel,
+    moves: Vec<Move>,
+    start: Instant,
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self, borderlines: &[Borderline]) -> Impact {
+        for borderline in borderlines {
+            for prefer_delayed in [false, true] {
+                if let Ended::Badly(harm) = self.directed(borderline, prefer_delayed) {
+                    return Impact::Harmful(Box::new(harm));
+                }
+            }
+        }
+        match self.systematic() {
+            Some(Ended::Badly(harm)) => return Impact::Harmful(Box::new(harm)),
+            Some(_) => return Impact::Benign,
+            None => {}
+        }
+        let mut random = Random(0x5eed);
+        for _ in 0..RANDOM_RUNS {
+            if self.start.elapsed() > PATIENCE {
+                break;
+            }
+            if let Ended::Badly(harm) = self.random(&mut random) {
+                return Impact::Harmful(Box::new(harm));
+            }
+        }
+        Impact::Unknown
+    }
+
+    fn model_name(&self) -> &'static str {
+        if self.model == MemoryModel::Pso { "pso" } else { "tso" }
+    }
+
+    fn restart(&mut self) {
+        self.machine.restart();
+        self.moves.clear();
+    }
+
+    fn make(&mut self, what: Move) {
+        self.moves.push(what);
+        self.machine.make(what);
+    }
+
+    /// Steps whose moment nobody can see are taken at once.
+    fn take_quiet_steps(&mut self) {
+        let mut thread = 0;
+        while thread < self.machine.threads() {
+            if self.machine.is_quiet(thread) {
+                self.make(Move::Step { thread, choice: 0 });
+                thread = 0;
+            } else {
+                thread += 1;
+            }
+        }
+    }
+
+    fn end(&mut self) -> Option<Ended> {
+        if self.moves.len() > LONGEST_RUN {
+            return Some(Ended::GivenUp);
+        }
+        let failure = match self.machine.rest()? {
+            Rest::Complete => return Some(Ended::Well),
+            Rest::Failed(thread) => {
+                let known = self.runtime.failure.take();
+                known.unwrap_or_else(|| crate::rt::panics::take_failure(self.runtime, thread as u32, None))
+            }
+            Rest::Deadlock => Failure::new(FailureKind::Deadlock, self.runtime.describe_waiting()),
+            Rest::Livelock => Failure::new(FailureKind::Livelock, self.runtime.describe_waiting()),
+        };
+        let timeline = Timeline::of_run(self.runtime);
+        Some(Ended::Badly(Harm {
+            failure,
+            timeline,
+            schedule: format!("{}:{}", self.model_name(), schedule_text(&self.moves)),
+        }))
+    }
+
+    /// The borderline execution with the store delayed; then the others go on while it stays where it is.
+    fn directed(&mut self, borderline: &Borderline, prefer_delayed: bool) -> Ended {
+        self.restart();
+        let delayer = borderline.steps[borderline.store].0;
+        let mut delaying = false;
+        for (index, &(thread, choice)) in borderline.steps.iter().enumerate() {
+            delaying |= index == borderline.store;
+            if thread >= self.machine.threads() {
+                break;
+            }
+            self.machine.wake(thread);
+            if !self.machine.can_step(thread) {
+                break;
+            }
+            self.make(Move::Step { thread, choice });
+            if !delaying || thread != delayer {
+                self.commit_all(thread);
+            }
+        }
+        loop {
+            if let Some(ended) = self.end() {
+                return ended;
+            }
+            let step = self.next_step(delayer, prefer_delayed);
+            let Some(what) = step.or_else(|| self.first_commit(delayer)) else { return Ended::GivenUp };
+            self.make(what);
+            if what.thread() != delayer {
+                self.commit_all(what.thread());
+            }
+        }
+    }
+
+    fn commit_all(&mut self, thread: usize) {
+        let mut moves = Vec::new();
+        loop {
+            self.machine.moves(&mut moves);
+            let commit = moves.iter().find(|what| matches!(what, Move::Commit { thread: of, .. } if *of == thread));
+            let Some(&commit) = commit else { return };
+            self.make(commit);
+        }
+    }
+
+    fn next_step(&mut self, delayer: usize, prefer_delayed: bool) -> Option<Move> {
+        let mut moves = Vec::new();
+        self.machine.moves(&mut moves);
+        let steps = || moves.iter().copied().filter(|what| matches!(what, Move::Step { .. }));
+        let others = steps().find(|what| what.thread() != delayer);
+        let own = steps().find(|what| what.thread() == delayer);
+        if prefer_delayed { own.or(others) } else { others.or(own) }
+    }
+
+    fn first_commit(&mut self, delayer: usize) -> Option<Move> {
+        let mut moves = Vec::new();
+        self.machine.moves(&mut moves);
+        let commits = || moves.iter().copied().filter(|what| matches!(what, Move::Commit { .. }));
+        commits().find(|what| what.thread() != delayer).or_else(|| commits().next())
+    }
+
+    /// All relaxed executions; `None` if there are too many.
+    fn systematic(&mut self) -> Option<Ended> {
+        let mut path: Vec<(usize, usize)> = Vec::new();
+        for _ in 0..SYSTEMATIC_RUNS {
+            if self.start.elapsed() > PATIENCE / 2 {
+                return None;
+            }
+            match self.follow(&mut path) {
+                Ended::Badly(harm) => return Some(Ended::Badly(harm)),
+                Ended::GivenUp => return None,
+                Ended::Well => {}
+            }
+            while path.last().is_some_and(|&(taken, count)| taken + 1 == count) {
+                path.pop();
+            }
+            match path.last_mut() {
+                Some((taken, _)) => *taken += 1,
+                None => return Some(Ended::Well),
+            }
+        }
+        None
+    }
+
+    /// Runs along a path of choices and extends it by first choices.
+    fn follow(&mut self, path: &mut Vec<(usize, usize)>) -> Ended {
+        self.restart();
+        let mut moves = Vec::new();
+        let mut depth = 0;
+        loop {
+            self.take_quiet_steps();
+            if let Some(ended) = self.end() {
+                return ended;
+            }
+            self.machine.moves(&mut moves);
+            if moves.is_empty() {
+                return Ended::GivenUp;
+            }
+            if depth == path.len() {
+                path.push((0, moves.len()));
+            }
+            let taken = path[depth].0;
+            if taken >= moves.len() {
+                return Ended::GivenUp;
+            }
+            depth += 1;
+            self.make(moves[taken]);
+        }
+    }
+
+    /// A random execution in which commits are late.
+    fn random(&mut self, random: &mut Random) -> Ended {
+        self.restart();
+        let mut moves = Vec::new();
+        loop {
+            self.take_quiet_steps();
+            if let Some(ended) = self.end() {
+                return ended;
+            }
+            self.machine.moves(&mut moves);
+            if moves.is_empty() {
+                return Ended::GivenUp;
+            }
+            let steps = moves.iter().filter(|what| matches!(what, Move::Step { .. })).count();
+            let commits = moves.len() - steps;
+            let commit = commits > 0 && (steps == 0 || random.below(6) == 0);
+            let chosen = if commit { steps + random.below(commits) } else { random.below(steps) };
+            self.make(moves[chosen]);
+        }
+    }
+}
+
+/// splitmix64.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+}
+
+/// Moves as text: threads, `=` and a choice, `c` and the cell for a commit; repeated moves with `x`.
+pub(crate) fn schedule_text(moves: &[Move]) -> String {
+    let one = |what: &Move| match *what {
+        Move::Step { thread, choice: 0 } => format!("{thread}"),
+        Move::Step { thread, choice } => format!("{thread}={choice}"),
+        Move::Commit { thread, cell } => format!("{thread}c{cell}"),
+    };
+    let mut text = String::new();
+    let mut at = 0;
+    while at < moves.len() {
+        let count = moves[at..].iter().take_while(|what| **what == moves[at]).count();
+        if at > 0 {
+            text.push('.');
+        }
+        text.push_str(&one(&moves[at]));
+        if count > 1 {
+            text.push_str(&format!("x{count}"));
+        }
+        at += count;
+    }
+    text
+}
+
+/// The moves of a text; the part that is none otherwise.
+pub(crate) fn parse_schedule(text: &str) -> Result<Vec<Move>, String> {
+    let mut moves = Vec::new();
+    for part in text.split('.').filter(|part| !part.is_empty()) {
+        let (one, count) = part.split_once('x').unwrap_or((part, "1"));
+        let (what, count) = parse_move(one).zip(count.parse::<usize>().ok()).ok_or_else(|| part.to_owned())?;
+        moves.extend(std::iter::repeat_n(what, count.min(1_000_000)));
+    }
+    Ok(moves)
+}
+
+fn parse_move(text: &str) -> Option<Move> {
+    if let Some((thread, cell)) = text.split_once('c') {
+        return Some(Move::Commit { thread: thread.parse().ok()?, cell: cell.parse().ok()? });
+    }
+    let (thread, choice) = text.split_once('=').unwrap_or((text, "0"));
+    Some(Move::Step { thread: thread.parse().ok()?, choice: choice.parse().ok()? })
+}

@@ -1,0 +1,132 @@
+//! An execution in columns, one for each thread.
+
+use std::fmt;
+
+use crate::failure::SourcePlace;
+use crate::rt::Place;
+use crate::rt::lane::{Happened, Operation};
+use crate::rt::runtime::Runtime;
+use crate::source;
+
+/// One thing that happened.
+#[derive(Debug, Clone)]
+pub struct Moment {
+    /// Whose.
+    pub thread: u32,
+    /// In words.
+    pub text: String,
+    /// Where in the source.
+    pub place: SourcePlace,
+}
+
+/// An execution, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Timeline {
+    /// What happened.
+    pub moments: Vec<Moment>,
+    /// Names of the threads.
+    pub threads: Vec<String>,
+}
+
+impl Timeline {
+    /// The run that was made last.
+    pub(crate) fn of_run(runtime: &Runtime) -> Self {
+        let state = runtime.state();
+        let threads = state.lanes.iter().enumerate().map(|(number, lane)| thread_name(number, lane.name.as_deref()));
+        let threads = threads.collect();
+        let moments = state.log.iter().filter_map(moment).collect();
+        Self { moments, threads }
+    }
+
+    /// Threads that do something in it.
+    fn columns(&self) -> Vec<u32> {
+        let mut columns: Vec<u32> = self.moments.iter().map(|moment| moment.thread).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+}
+
+/// What a thread is called.
+pub(crate) fn thread_name(number: usize, name: Option<&str>) -> String {
+    match (number, name) {
+        (_, Some(name)) => format!("thread {number} ({name})"),
+        (0, None) => "thread 0 (main)".to_owned(),
+        (_, None) => format!("thread {number}"),
+    }
+}
+
+fn moment(happened: &Happened) -> Option<Moment> {
+    let Happened { thread, operation, what, place, result, written } = *happened;
+    let text = match operation {
+        Operation::Load(_) => format!("load: {result}"),
+        Operation::Store(_, value) => format!("store {}", value as i64),
+        Operation::InterlockedStore(_, value) => format!("store {} (SeqCst)", value as i64),
+        Operation::Rmw { .. } => match written {
+            Some(new) => format!("{what}: {result} -> {new}"),
+            None => format!("{what}: {result}"),
+        },
+        Operation::Commit => "… reaches memory".to_owned(),
+        Operation::Choose(_) => format!("chooses {result}"),
+        Operation::Spawn { child, .. } => format!("spawn thread {child}"),
+        Operation::Join { child, .. } => format!("join thread {child}"),
+        Operation::TryLock(_) => format!("{what}: {}", if result == 1 { "acquired" } else { "held" }),
+        Operation::Begin(_) | Operation::End(_) => return None,
+        _ => what.to_owned(),
+    };
+    Some(Moment { thread, text, place: SourcePlace::from(place as Place) })
+}
+
+/// Columns are this wide at most.
+const WIDEST: usize = 44;
+/// Of a long execution the last moments are shown.
+const MOST_MOMENTS: usize = 80;
+
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width - 1).chain(['…']).collect()
+}
+
+impl fmt::Display for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.columns();
+        let skipped = self.moments.len().saturating_sub(MOST_MOMENTS);
+        let shown = &self.moments[skipped..];
+        let cell = |moment: &Moment| {
+            let line = source::line(&moment.place).map(|line| line.trim().to_owned());
+            match line {
+                Some(line) => {
+                    format!("{}  {}", moment.text, cut(&line, WIDEST - moment.text.chars().count().min(30) - 2))
+                }
+                None => format!("{}  {}", moment.text, moment.place),
+            }
+        };
+        let texts: Vec<String> = shown.iter().map(|moment| cut(&cell(moment), WIDEST)).collect();
+        let width = |column: u32| {
+            let cells = shown.iter().zip(&texts).filter(|(moment, _)| moment.thread == column);
+            let widest = cells.map(|(_, text)| text.chars().count()).max().unwrap_or(0);
+            widest.max(self.threads.get(column as usize).map_or(0, |name| name.chars().count()))
+        };
+        let widths: Vec<usize> = columns.iter().map(|&column| width(column)).collect();
+        write!(f, "  {:>5}", "line")?;
+        for (&column, &width) in columns.iter().zip(&widths) {
+            write!(f, "  {:<width$}", self.threads.get(column as usize).map_or("", String::as_str))?;
+        }
+        if skipped > 0 {
+            write!(f, "\n  {:>5}  ({skipped} earlier events)", "…")?;
+        }
+        for (moment, text) in shown.iter().zip(&texts) {
+            write!(f, "\n  {:>5}", moment.place.line)?;
+            for (&column, &width) in columns.iter().zip(&widths) {
+                if column == moment.thread {
+                    write!(f, "  {text}")?;
+                    break;
+                }
+                write!(f, "  {:<width$}", "")?;
+            }
+        }
+        Ok(())
+    }
+}
