@@ -1,5 +1,6 @@
 //! What is shown while a search runs, and Ctrl-C.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -67,7 +68,7 @@ impl Progress for SearchProgress {
         let counted = if waiting == 0 { self.counted } else { "states" };
         let mut message = format!("{} {counted}, {}/s", HumanCount(states), HumanCount(rate as u64));
         if waiting > 0 {
-            message.push_str(&format!(", {} waiting", HumanCount(waiting)));
+            let _ = write!(message, ", {} waiting", HumanCount(waiting));
         }
         self.bar.set_message(message);
         if self.bar.is_hidden() {

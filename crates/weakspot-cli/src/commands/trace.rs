@@ -107,7 +107,7 @@ fn watch<'a>(
     let mut stopped = None;
     let mut next_report = EVENTS_BETWEEN_REPORTS;
     while stopped.is_none() {
-        let record = match reader.next() {
+        let record = match reader.read() {
             Ok(Some(record)) => record,
             Ok(None) => break,
             Err(error) => {
@@ -253,7 +253,7 @@ impl Answer<'_> {
                     writeln!(text, "  nothing found so far, but not everything was read: {}", limits::advice(limit));
             }
             ("safe", _) => {
-                text.push_str("  only the recorded executions were looked at: `weakspot check` looks at all\n")
+                text.push_str("  only the recorded executions were looked at: `weakspot check` looks at all\n");
             }
             _ => {}
         }

@@ -271,14 +271,10 @@ fn a_limit_leaves_a_whole_record_of_what_was_covered() {
 
 #[test]
 fn a_memory_limit_is_honoured_before_the_tables_are_made() {
-    let mut text = "weakspot-trace 1\n".to_owned();
-    for thread in 0..200 {
-        text += &format!("thread {thread} \"t{thread}\"\n");
-    }
-    for cell in 0..2000 {
-        text += &format!("location {cell} \"x{cell}\"\n");
-    }
-    text += "begin\n0 store 0\n1 load 0\nend complete\nclose 1 2\n";
+    let threads = (0..200).map(|thread| format!("thread {thread} \"t{thread}\""));
+    let cells = (0..2000).map(|cell| format!("location {cell} \"x{cell}\""));
+    let declared = threads.chain(cells).collect::<Vec<_>>().join("\n");
+    let text = format!("weakspot-trace 1\n{declared}\nbegin\n0 store 0\n1 load 0\nend complete\nclose 1 2\n");
     let workspace = Workspace::with("wide.wtrace.txt", &text);
     let run = workspace.run(&["trace", "wide.wtrace.txt", "--model", "tso", "--memory-limit", "1", "--json"]);
     assert_eq!((run.code, run.json()["limit"].as_str()), (3, Some("memory")), "{run:?}");

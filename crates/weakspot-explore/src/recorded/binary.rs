@@ -234,7 +234,7 @@ impl<R: Read> BinaryReader<R> {
 
     /// The next record; `None` at the end of a trace that is whole.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<Record>, TraceError> {
+    pub fn read(&mut self) -> Result<Option<Record>, TraceError> {
         while self.at == self.block.len() {
             if self.closed {
                 return Ok(None);

@@ -40,10 +40,10 @@ impl<R: Read> Reader<R> {
 
     /// The next record; `None` at the end of a trace that is whole.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<Record>, TraceError> {
+    pub fn read(&mut self) -> Result<Option<Record>, TraceError> {
         match self {
-            Self::Text(reader) => reader.next(),
-            Self::Binary(reader) => reader.next(),
+            Self::Text(reader) => reader.read(),
+            Self::Binary(reader) => reader.read(),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! From explored executions to records.
 //!
-//! An execution arrives as steps of the reference machine, runs on it once more and is written as it goes, so what is
-//! recorded is what the machine did. Threads and cells are declared at the beginning, places when they first occur.
+//! An interleaving arrives as steps of the reference machine, runs on it once more and is written as it goes, so what is
+//! recorded is what the machine did. A graph arrives as its events in some order, because a monitor watches all of them:
+//! also those that come after a thread has failed or an `assume` was false, where the machine stops. Threads and cells are
+//! declared at the beginning, places when they first occur.
 //!
 //! # What is recorded of a search
 //! Every interleaving of the bounded and random modes; of the exhaustive mode one linearisation of each explored graph.
@@ -15,7 +17,7 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashSet;
 use thiserror::Error;
-use weakspot_model::ids::ThreadId;
+use weakspot_model::ids::{Site, ThreadId};
 use weakspot_model::ir::Program;
 use weakspot_model::machine::{Action, Outcome as StepOutcome, Rest};
 use weakspot_model::problem::{Problem, ProblemKind};
@@ -23,19 +25,25 @@ use weakspot_model::task::{Budget, Progress};
 
 use super::{CellSort, Ending, Record, TraceEvent, TracePlace, Writer, source_hash};
 use crate::exhaustive::{AnyMonitor, Checker, ExploreOptions, explorer_for};
-use crate::graph::{Graph, NONE};
-use crate::happening::{Happening, Run};
+use crate::graph::{EventKind, Graph, NONE};
+use crate::happening::{Happening, Kind, Run};
 use crate::interpreter::Interpreter;
-use crate::linearise::Lineariser;
+use crate::linearise::{Lineariser, observed};
 use crate::monitor::Finding;
-use crate::outcome::{Outcome, actions_of};
+use crate::outcome::{Outcome, actions_of, first_problem};
 use crate::system::System;
 use crate::trust::{self, Visitor};
 
-/// Takes executions.
+/// An event with its thread and its place.
+pub type Placed = (ThreadId, Site, Happening);
+
+/// Takes executions. A break ends the search.
 pub trait Sink {
-    /// An execution, and how it ends if threads can still move at its end. A break ends the search.
+    /// An execution as steps, and how it ends if threads can still move at its end.
     fn execution(&mut self, actions: &[Action], open: Ending) -> ControlFlow<()>;
+
+    /// An execution as events.
+    fn events(&mut self, events: &[Placed], ending: Ending) -> ControlFlow<()>;
 }
 
 /// Why a record is not complete.
@@ -124,21 +132,45 @@ impl<'p, W: Write> Recorder<'p, W> {
             let code = self.program.threads.get(thread.index()).ok_or(RecordError::NotPossible { step: index + 1 })?;
             let site = code.sites[self.run.pc(thread).index()];
             let mut happened = std::mem::take(&mut self.happened);
-            let possible = self.run.step(action, &mut happened);
-            for &happening in &happened {
-                let place = Some(self.place(site.index())?);
-                self.writer.write(&Record::Event(TraceEvent { thread: u32::from(thread.0), happening, place }))?;
-                self.recorded.events += 1;
-            }
-            self.happened = happened;
-            if !possible {
+            if !self.run.step(action, &mut happened) {
                 return Err(RecordError::NotPossible { step: index + 1 });
             }
+            for &happening in &happened {
+                self.event((thread, site, happening))?;
+            }
+            self.happened = happened;
         }
         let ending = self.ending(open);
+        self.end(ending)
+    }
+
+    fn record_events(&mut self, events: &[Placed], ending: Ending) -> Result<(), RecordError> {
+        self.writer.write(&Record::Begin)?;
+        for &event in events {
+            self.event(event)?;
+        }
+        self.end(ending)
+    }
+
+    fn event(&mut self, (thread, site, happening): Placed) -> Result<(), RecordError> {
+        let place = Some(self.place(site.index())?);
+        self.writer.write(&Record::Event(TraceEvent { thread: u32::from(thread.0), happening, place }))?;
+        self.recorded.events += 1;
+        Ok(())
+    }
+
+    fn end(&mut self, ending: Ending) -> Result<(), RecordError> {
         self.writer.write(&Record::End(ending))?;
         self.recorded.executions += 1;
         Ok(())
+    }
+
+    /// Goes on until something fails.
+    fn unless_failed(&mut self, record: impl FnOnce(&mut Self) -> Result<(), RecordError>) -> ControlFlow<()> {
+        if self.failure.is_none() {
+            self.failure = record(self).err();
+        }
+        if self.failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// The number of a site's place, declared if need be.
@@ -180,10 +212,11 @@ impl<'p, W: Write> Recorder<'p, W> {
 
 impl<W: Write> Sink for Recorder<'_, W> {
     fn execution(&mut self, actions: &[Action], open: Ending) -> ControlFlow<()> {
-        if self.failure.is_none() {
-            self.failure = self.record(actions, open).err();
-        }
-        if self.failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.unless_failed(|this| this.record(actions, open))
+    }
+
+    fn events(&mut self, events: &[Placed], ending: Ending) -> ControlFlow<()> {
+        self.unless_failed(|this| this.record_events(events, ending))
     }
 }
 
@@ -204,6 +237,7 @@ pub fn explore_recorded(
         checker: Checker::new(&system, options, budget, progress, None),
         lineariser: Lineariser::default(),
         monitor: monitor.filter(AnyMonitor::depends_on_order),
+        allow_deadlock: options.allow_deadlock,
         sink,
     };
     let mut explorer = explorer_for(&mut system, options);
@@ -221,17 +255,19 @@ struct Recording<'a, 's> {
     lineariser: Lineariser,
     /// A monitor that depends on the order, if the checker has one.
     monitor: Option<AnyMonitor>,
+    allow_deadlock: bool,
     sink: &'s mut dyn Sink,
 }
 
 impl Recording<'_, '_> {
     /// Records the graph in the order of the lineariser.
-    fn record(&mut self, graph: &Graph, open: Ending) -> ControlFlow<()> {
-        self.sink.execution(&actions_of(graph, self.lineariser.order()), open)
+    fn record(&mut self, graph: &Graph, system: &Interpreter<'_>, ending: Ending) -> ControlFlow<()> {
+        let events = self.lineariser.order().iter().filter_map(|&id| placed(graph, system, id));
+        self.sink.events(&events.collect::<Vec<_>>(), ending)
     }
 
     /// Records further orders in which a monitor finds what it has not found yet.
-    fn record_other_orders(&mut self, graph: &Graph, open: &Ending) -> ControlFlow<()> {
+    fn record_other_orders(&mut self, graph: &Graph, system: &Interpreter<'_>, ending: &Ending) -> ControlFlow<()> {
         let Some(mut monitor) = self.monitor.take() else { return ControlFlow::Continue(()) };
         let mut known: FxHashSet<Finding> = FxHashSet::default();
         let mut found = Vec::new();
@@ -244,14 +280,14 @@ impl Recording<'_, '_> {
             let before = known.len();
             known.extend(found.drain(..));
             if known.len() > before && flow.is_continue() {
-                flow = self.record(graph, open.clone());
+                flow = self.record(graph, system, ending.clone());
             }
         }
         self.monitor = Some(monitor);
         flow
     }
 
-    /// Records an error that the checker has just noted, if no execution shows it yet.
+    /// Records an error that the checker has just noted.
     fn record_error(&mut self, failures_before: u64) -> ControlFlow<()> {
         let outcome = self.checker.outcome();
         match &outcome.error {
@@ -260,6 +296,21 @@ impl Recording<'_, '_> {
                 self.sink.execution(&actions, Ending::Unfinished)
             }
             _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// How the execution ends that the lineariser holds.
+    fn ending(&self, graph: &Graph, program: &Program, ending: trust::Ending) -> Ending {
+        let problem =
+            || first_problem(program, &actions_of(graph, self.lineariser.order())).map(|it| it.problem.message);
+        match ending {
+            trust::Ending::Complete => Ending::Complete,
+            trust::Ending::Blocked | trust::Ending::Livelock => Ending::Blocked,
+            trust::Ending::Bounded | trust::Ending::Spinning | trust::Ending::TooLong => Ending::Unfinished,
+            trust::Ending::Deadlock if self.allow_deadlock => Ending::Deadlock,
+            trust::Ending::Deadlock | trust::Ending::Wrong | trust::Ending::Failed => {
+                problem().map_or(Ending::Unfinished, Ending::Error)
+            }
         }
     }
 }
@@ -276,15 +327,41 @@ impl<'p> Visitor<Interpreter<'p>> for Recording<'_, '_> {
         let failures = self.checker.outcome().failures;
         let flow = self.checker.ended(graph, system, ending);
         self.lineariser.linearise(graph);
-        let open = match ending {
-            trust::Ending::Blocked | trust::Ending::Livelock => Ending::Blocked,
-            _ => Ending::Unfinished,
-        };
-        self.record(graph, open.clone())?;
-        self.record_other_orders(graph, &open)?;
-        if ending != trust::Ending::Deadlock && ending != trust::Ending::Wrong {
+        let recorded = self.ending(graph, system.program(), ending);
+        self.record(graph, system, recorded.clone())?;
+        self.record_other_orders(graph, system, &recorded)?;
+        if !matches!(recorded, Ending::Error(_)) {
             self.record_error(failures)?;
         }
         flow
     }
+}
+
+/// An event of a graph as it is recorded; nothing for what no monitor sees.
+fn placed(graph: &Graph, system: &Interpreter<'_>, id: u32) -> Option<Placed> {
+    observed(graph, id)?;
+    let event = graph.event(id);
+    let quiet = |kind, cell| Happening { kind, cell, read: None, written: None };
+    let happening = match event.kind {
+        EventKind::Load => Happening { read: Some(event.value), ..quiet(Kind::Load, event.cell) },
+        EventKind::Store => Happening { written: Some(event.value), ..quiet(Kind::Store, event.cell) },
+        EventKind::RmwRead { drains_all } => {
+            Happening { read: Some(event.value), ..quiet(Kind::Rmw { writes: false, drains_all }, event.cell) }
+        }
+        EventKind::RmwWrite { drains_all } => Happening {
+            read: Some(graph.event(event.po_prev).value),
+            written: Some(event.value),
+            ..quiet(Kind::Rmw { writes: true, drains_all }, event.cell)
+        },
+        EventKind::Fence(fence) => quiet(Kind::Fence(fence), NONE),
+        EventKind::LockWrite => quiet(Kind::Lock, event.cell),
+        EventKind::Unlock | EventKind::WaitUnlock => quiet(Kind::Unlock, event.cell),
+        EventKind::WaitWrite => quiet(Kind::Wait, event.cell),
+        EventKind::WakeRead => quiet(Kind::Wake, event.cell),
+        EventKind::NotifyWrite => quiet(Kind::Notify, event.cell),
+        _ => return None,
+    };
+    let thread = ThreadId(event.thread as u16);
+    let pc = system.pc_of(thread, event.before);
+    Some((thread, system.program().threads[thread.index()].sites[pc.index()], happening))
 }

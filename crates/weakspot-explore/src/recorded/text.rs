@@ -174,7 +174,7 @@ impl<R: BufRead> TextReader<R> {
     }
 
     /// The next record; `None` at the end of a trace that is whole.
-    pub fn next(&mut self) -> Result<Option<Record>, TraceError> {
+    pub fn read(&mut self) -> Result<Option<Record>, TraceError> {
         loop {
             let there_is_one = self.read_line()?;
             if !there_is_one {
@@ -261,7 +261,7 @@ impl<R: BufRead> TextReader<R> {
         if !self.begun {
             if text.trim_end() != HEADER {
                 let shown = text.len().min(40);
-                let known = text.strip_prefix("weakspot-trace ").map(|version| version.trim_end());
+                let known = text.strip_prefix("weakspot-trace ").map(str::trim_end);
                 return Err(match known {
                     Some(version) => {
                         (15..text.len(), format!("version `{version}` of the format is not known, only version 1"))
@@ -323,18 +323,16 @@ impl<R: BufRead> TextReader<R> {
                 self.closed = true;
                 return Ok(None);
             }
-            _ => match sort {
-                Some(sort) => {
-                    self.number_of(word, words)?;
-                    self.rules.declare_cell(sort).map_err(|message| (range, message))?;
-                    Record::Cell { sort, name: words.string("its name")? }
-                }
-                None => {
+            _ => {
+                let Some(sort) = sort else {
                     let message = "a line begins with the number of a thread, or with file, thread, location, mutex, \
                                    condvar, place, begin, end or close";
                     return Err((range, message.to_owned()));
-                }
-            },
+                };
+                self.number_of(word, words)?;
+                self.rules.declare_cell(sort).map_err(|message| (range, message))?;
+                Record::Cell { sort, name: words.string("its name")? }
+            }
         }))
     }
 

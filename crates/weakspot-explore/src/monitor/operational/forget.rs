@@ -16,9 +16,12 @@ impl Streaming for Operational {
 
     fn forget(&mut self) {
         let pending: usize = self.buffers.iter().map(Vec::len).sum();
-        if !self.threshold.is_reached(pending) {
-            return;
+        if self.threshold.is_reached(pending) {
+            self.forget_now();
         }
+    }
+
+    fn forget_now(&mut self) {
         let (mut ends, mut newer) = (Vec::new(), vec![NONE; self.owner.len()]);
         let mut left = 0;
         for thread in 0..self.buffers.len() {

@@ -5,6 +5,7 @@
 //! and at the thread's own; it knows its own. So the stores between those that are kept change nothing for it.
 
 use super::{Sober, Write};
+use crate::clocks::ClockTable;
 use crate::graph::NONE;
 use crate::monitor::streaming::Streaming;
 
@@ -21,9 +22,12 @@ impl Streaming for Sober {
     }
 
     fn forget(&mut self) {
-        if !self.threshold.is_reached(self.writes.len()) {
-            return;
+        if self.threshold.is_reached(self.writes.len()) {
+            self.forget_now();
         }
+    }
+
+    fn forget_now(&mut self) {
         let mut kept = Vec::new();
         let mut chain = Vec::new();
         let mut keep = Vec::new();
@@ -74,7 +78,7 @@ impl Sober {
             mark(&|write| clock[write.thread as usize] > write.index);
         }
         let relaxed = [&self.loads, &self.stores, &self.accesses, &self.last_write, &self.foreign_write];
-        for clock in relaxed.into_iter().flat_map(|table| table.iter()) {
+        for clock in relaxed.into_iter().flat_map(ClockTable::iter) {
             mark(&|write| clock[2 * write.thread as usize + 1] >= write.count);
         }
     }
