@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{ENDLESS, SB_LITMUS, STORE_BUFFERING, Workspace};
+use crate::support::{SB_LITMUS, STORE_BUFFERING, Workspace, very_many};
 
 /// The part of docs/traces.md between two marks.
 fn documented(kind: &str) -> String {
@@ -258,7 +258,7 @@ fn a_record_that_does_not_fit_is_refused_and_nothing_is_written() {
 
 #[test]
 fn a_limit_leaves_a_whole_record_of_what_was_covered() {
-    let workspace = Workspace::with("endless.weak", ENDLESS);
+    let workspace = Workspace::with("endless.weak", very_many());
     let arguments = ["check", "endless.weak", "--random", "1000000", "--model", "sc", "--time-limit", "0.5"];
     let run = workspace.run(&[&arguments[..], &["--record", "part.wtrace", "--json"]].concat());
     assert_eq!((run.code, run.json()["limit"].as_str()), (3, Some("time")), "{run:?}");
