@@ -155,6 +155,12 @@ pub struct CheckArgs {
     /// Run exactly one schedule: the one that is printed with a finding, such as 0x3.1.0
     #[arg(long, value_name = "SCHEDULE", allow_hyphen_values = true)]
     pub replay: Option<String>,
+    /// stateless: write the explored executions to this file, for `weakspot trace`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub record: Option<PathBuf>,
+    /// record: the format of the file [default: text for names that end in .txt, else binary]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub record_format: Option<RecordFormat>,
     /// stateless: let each loop go round at most this often [default: no bound]
     #[arg(long, value_name = "N")]
     pub unroll: Option<u32>,
@@ -189,7 +195,16 @@ pub enum CheckEngine {
     Attack,
 }
 
-/// The monitors of `check`.
+/// The formats of recorded traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RecordFormat {
+    /// Lines that people can read
+    Text,
+    /// Compact, with checksums
+    Binary,
+}
+
+/// The monitors of `check` and `trace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Monitor {
     /// Relaxed vector clocks, corrected
@@ -381,12 +396,23 @@ pub struct LitmusArgs {
 /// `weakspot trace`.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// The recorded trace; - reads standard input
+    /// The recorded trace, in either format; - reads standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// The memory model
+    /// The memory model: tso or pso
     #[arg(short, long, value_enum)]
     pub model: Model,
+    /// How to recognise executions that a store buffer turns into others [default: operational for pso, else sober]
+    #[arg(long, value_enum)]
+    pub monitor: Option<Monitor>,
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
+    pub time_limit: Option<f64>,
+    /// Give up when the tables of the monitor grow past this many MiB [default: 4096]
+    #[arg(long, value_name = "MIB", value_parser = positive(1 << 30), allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
+    pub memory_limit: Option<NonZeroUsize>,
 }
 
 /// `weakspot fmt`.

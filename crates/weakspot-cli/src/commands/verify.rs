@@ -30,7 +30,7 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, Failure> {
         return dump_ir("verify", &program, output);
     }
     let budget = limits::budget(&args.limits)?;
-    let progress = SearchProgress::new(output, &program.source.name);
+    let progress = SearchProgress::new(output, &program.source.name, "states");
     let found = match args.engine {
         Engine::Symbolic => symbolically(args, &program, &budget, &progress),
         Engine::Explicit | Engine::Abstract => explicitly(args, &program, &budget, &progress),

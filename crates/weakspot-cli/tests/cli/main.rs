@@ -12,5 +12,6 @@ mod json_document;
 mod litmus;
 mod schedules;
 mod support;
+mod traces;
 mod usage;
 mod verify;

@@ -145,17 +145,7 @@ fn a_bound_that_finds_nothing_says_so() {
 }
 
 #[test]
-fn a_command_that_is_not_there_says_so_and_gives_no_answer() {
-    let arguments = &["trace", "sb.weak", "--model", "tso"][..];
-    let run = workspace().run(arguments);
-    assert_eq!((run.code, run.out.as_str()), (3, ""), "{run:?}");
-    assert!(run.err.contains("not there yet") && run.err.contains("verify"), "{}", run.err);
-    let run = workspace().run(&[arguments, &["--json"]].concat());
-    assert_eq!((run.code, run.json()["verdict"].as_str()), (3, Some("inconclusive")), "{run:?}");
-}
-
-#[test]
-fn a_command_that_is_not_there_still_refuses_bad_input() {
+fn every_command_refuses_an_input_that_is_missing() {
     refused(&["check", "missing.weak"], &["missing.weak"]);
     refused(&["fence", "missing.weak", "--model", "tso"], &["missing.weak"]);
     refused(&["trace", "missing.trace", "--model", "tso"], &["missing.trace"]);
