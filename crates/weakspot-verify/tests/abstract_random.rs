@@ -154,7 +154,7 @@ fn burst(seed: u64) -> Sketch {
 
 #[test]
 fn every_reachable_state_is_covered_when_many_stores_are_pending() {
-    for (model, seeds) in [(MemoryModel::Pso, 0..3_000), (MemoryModel::Tso, 3_000..6_000)] {
+    for (model, seeds) in [(MemoryModel::Pso, 0..1_000), (MemoryModel::Tso, 1_000..2_000)] {
         let mut spread = 0;
         for seed in seeds {
             let sketch = burst(seed);
@@ -163,7 +163,7 @@ fn every_reachable_state_is_covered_when_many_stores_are_pending() {
             assert_ne!(comparison, Comparison::Unsound, "seed {seed}, {options:?}:\n{}", sketch.text());
             spread += usize::from(comparison == Comparison::Verified);
         }
-        assert!(spread > 2_000, "{spread} verified");
+        assert!(spread > 600, "{spread} verified");
     }
 }
 
