@@ -78,6 +78,12 @@ impl<'a> Failure<'a> {
         let at = failing_place(program, replay, problem).map(|(thread, site)| Place::new(program, thread, site));
         Some(Self { kind: kind.name(), message, at })
     }
+
+    /// A problem that an abstraction has and no execution was found for.
+    pub fn possible(program: &'a Program, problem: &'a Problem) -> Self {
+        let Problem { kind, message, thread, site } = problem;
+        Self { kind: kind.name(), message, at: site.map(|site| Place::new(program, *thread, site)) }
+    }
 }
 
 /// A store that waits in a buffer.
@@ -199,6 +205,12 @@ pub struct Verify<'a> {
     pub head: Head<'a>,
     /// `explicit`, `symbolic` or `abstract`.
     pub engine: &'static str,
+    /// abstract: `set`, `fd` or `pd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<&'static str>,
+    /// abstract: how many stores of each buffer were kept in order; the last one tried if it climbed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k: Option<u32>,
     /// States stored.
     pub states: u64,
     /// Transitions taken.
@@ -229,6 +241,9 @@ pub struct Verify<'a> {
     /// What went wrong; only when `violated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure<'a>>,
+    /// abstract: what may go wrong; only when `inconclusive` because of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alarm: Option<Failure<'a>>,
     /// The execution that goes wrong; only when `violated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Vec<Event<'a>>>,

@@ -1,6 +1,7 @@
 //! The `weakspot` command as its users see it: exit status, standard output, standard error.
 #![allow(clippy::unwrap_used)]
 
+mod abstraction;
 mod bad_input;
 mod check;
 mod documents;

@@ -44,6 +44,9 @@ fn options_that_do_not_fit_the_command_or_engine_are_refused() {
     refused(&verify(&["--engine", "symbolic", "--buffer", "4"]), &["--buffer", "symbolic"]);
     refused(&verify(&["--engine", "abstract", "--shortest"]), &["--shortest", "abstract"]);
     refused(&verify(&["--engine", "symbolic", "-k", "2"]), &["-k", "symbolic"]);
+    refused(&verify(&["--value", "x=sign"]), &["--value", "abstract"]);
+    refused(&verify(&["--engine", "abstract", "--jobs", "2"]), &["--jobs", "explicit"]);
+    refused(&verify(&["--engine", "abstract", "--domain", "set", "-k", "1"]), &["-k", "set", "fd"]);
 }
 
 #[test]
@@ -61,14 +64,6 @@ fn numbers_out_of_range_are_refused() {
     }
     refused(&verify(&["--time-limit", "inf"]), &["--time-limit"]);
     refused(&verify(&["--time-limit", "NaN"]), &["--time-limit"]);
-}
-
-#[test]
-fn an_engine_that_is_not_there_is_named_not_pretended() {
-    refused(
-        &["verify", "sb.weak", "--model", "tso", "--engine", "abstract"],
-        &["abstract", "not there yet", "explicit"],
-    );
 }
 
 #[test]
