@@ -31,6 +31,7 @@ mod stateless;
 mod violation;
 
 use thiserror::Error;
+use weakspot_explore::recorded::recorder::Sink;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::Pc;
 use weakspot_model::ir::{Instr, Program};
@@ -43,6 +44,7 @@ pub use impact::Impact;
 pub use replayed::{ReplayFailure, check_schedule};
 pub use violation::{CycleStep, Violation};
 pub use weakspot_explore::exhaustive::MonitorKind;
+pub use weakspot_explore::recorded;
 pub use weakspot_explore::replay::{End, Movable, NotPossible};
 pub use weakspot_explore::schedule::{Schedule, ScheduleError};
 pub use weakspot_verify::robust::Access;
@@ -242,7 +244,7 @@ pub fn check(
     let asked = options.engine.or_else(|| options.needs_stateless().then_some(Engine::Stateless));
     match asked {
         Some(Engine::Attack) => attack::check(program, options, budget, progress, "asked for"),
-        Some(Engine::Stateless) => stateless::check(program, options, budget, progress, "asked for"),
+        Some(Engine::Stateless) => stateless::check(program, options, budget, progress, "asked for", None),
         None if has_loops(program) => attack::check(program, options, budget, progress, "the program has loops"),
         // a monitor does not see that the execution it warns of would be pruned later
         None if program.assumes() => attack::check(program, options, budget, progress, "the program assumes something"),
@@ -251,13 +253,25 @@ pub fn check(
         }
         None => {
             let capped = stateless::Capped::new(progress, budget, PATIENCE);
-            let report = stateless::check(program, options, &capped.budget(), &capped, "the program has no loops")?;
+            let why = "the program has no loops";
+            let report = stateless::check(program, options, &capped.budget(), &capped, why, None)?;
             if capped.ran_out() {
                 return attack::check(program, options, budget, progress, "the program has very many executions");
             }
             Ok(report)
         }
     }
+}
+
+/// The same by the stateless engine; every SC execution that it explores goes to a sink as well.
+pub fn check_recorded(
+    program: &Program,
+    options: &CheckOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+    sink: &mut dyn Sink,
+) -> Result<CheckReport, InternalError> {
+    stateless::check(program, options, budget, progress, "asked for", Some(sink))
 }
 
 impl CheckOptions {

@@ -7,9 +7,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use weakspot_explore::bounded::{Mode, explore_interleavings};
+use weakspot_explore::bounded::{Mode, explore_interleavings_recorded};
 use weakspot_explore::exhaustive::{ExploreOptions, MonitorKind, explore};
 use weakspot_explore::outcome::{self, Outcome};
+use weakspot_explore::recorded::Ending;
+use weakspot_explore::recorded::recorder::{Sink, explore_recorded};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::replay::Witness;
@@ -26,14 +28,19 @@ pub fn check(
     budget: &Budget,
     progress: &dyn Progress,
     why: &'static str,
+    mut sink: Option<&mut dyn Sink>,
 ) -> Result<CheckReport, InternalError> {
-    let explored = run(program, options, budget, progress);
+    let explored = run(program, options, budget, progress, sink.as_mut().map(|sink| &mut **sink as &mut dyn Sink));
     let mut violations = Vec::new();
     let verdict = if let Some(witness) = &explored.error {
         Verdict::Error(witness.clone())
     } else if explored.violations.is_empty() {
         settled(&explored, options)
     } else if let Some(witness) = error_elsewhere(program, options, budget, progress, &explored)? {
+        if let Some(sink) = sink {
+            // What breaks of a sink that cannot go on is its own business: the answer stands.
+            let _ = sink.execution(&witness.actions, Ending::Unfinished);
+        }
         Verdict::Error(witness)
     } else {
         violations = describe(program, options, budget, progress, &explored)?;
@@ -62,7 +69,13 @@ pub fn check(
     })
 }
 
-fn run(program: &Program, options: &CheckOptions, budget: &Budget, progress: &dyn Progress) -> Outcome {
+fn run(
+    program: &Program,
+    options: &CheckOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+    sink: Option<&mut dyn Sink>,
+) -> Outcome {
     let monitor = options.monitor.unwrap_or(match options.model {
         MemoryModel::Pso => MonitorKind::Operational(MemoryModel::Pso),
         MemoryModel::Sc | MemoryModel::Tso => MonitorKind::Sober,
@@ -79,9 +92,15 @@ fn run(program: &Program, options: &CheckOptions, budget: &Budget, progress: &dy
         (Some(Sampling::Random { executions, seed }), _) => Mode::Random { executions, seed },
         (Some(Sampling::Pct { executions, depth, seed }), _) => Mode::Pct { executions, depth, seed },
         (None, Some(most)) => Mode::Preemptions(most),
-        (None, None) => return explore(program, &search, budget, progress),
+        (None, None) => {
+            return match sink {
+                None => explore(program, &search, budget, progress),
+                Some(sink) => explore_recorded(program, &search, budget, progress, sink),
+            };
+        }
     };
-    explore_interleavings(program, mode, &search, budget, progress).0
+    let sink = sink.map(|sink| sink as &mut dyn Sink);
+    explore_interleavings_recorded(program, mode, &search, budget, progress, sink).0
 }
 
 /// A search that ended at the first violation may have missed an SC execution that breaks the specification, which

@@ -97,9 +97,12 @@ fn every_finding_in_the_corpus_replays_to_itself() {
             let attack = CheckOptions { all: true, engine: Some(Engine::Attack), ..CheckOptions::new(model) };
             let report = check(&program, &attack, &Budget::unlimited(), &()).unwrap();
             findings += findings_come_again(&name, &program, &attack, &report);
+            let auto = CheckOptions { all: true, ..CheckOptions::new(model) };
+            let report = check(&program, &auto, &Budget::unlimited(), &()).unwrap();
+            findings += findings_come_again(&name, &program, &auto, &report);
         }
     }
-    assert!(findings > 400, "{findings}");
+    assert!(findings > 800, "{findings}");
 }
 
 #[test]

@@ -15,6 +15,9 @@ const MAX_BUFFER: i64 = 65_535;
 /// The largest depth of PCT: far beyond what its guarantee is good for.
 const MAX_DEPTH: i64 = 1_000;
 
+/// The most stores of an abstract buffer that may be asked to stay in order.
+const MAX_K: u32 = 1_000;
+
 /// Is low-lock code correct when processors delay stores in store buffers, where does it break, and which fences fix it?
 #[derive(Debug, Parser)]
 #[command(name = "weakspot", version = env!("WEAKSPOT_VERSION"), max_term_width = 100)]
@@ -155,6 +158,12 @@ pub struct CheckArgs {
     /// Run exactly one schedule: the one that is printed with a finding, such as 0x3.1.0
     #[arg(long, value_name = "SCHEDULE", allow_hyphen_values = true)]
     pub replay: Option<String>,
+    /// stateless: write the explored executions to this file, for `weakspot trace`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub record: Option<PathBuf>,
+    /// record: the format of the file [default: text for names that end in .txt, else binary]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub record_format: Option<RecordFormat>,
     /// stateless: let each loop go round at most this often [default: no bound]
     #[arg(long, value_name = "N")]
     pub unroll: Option<u32>,
@@ -189,7 +198,16 @@ pub enum CheckEngine {
     Attack,
 }
 
-/// The monitors of `check`.
+/// The formats of recorded traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RecordFormat {
+    /// Lines that people can read
+    Text,
+    /// Compact, with checksums
+    Binary,
+}
+
+/// The monitors of `check` and `trace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Monitor {
     /// Relaxed vector clocks, corrected
@@ -225,12 +243,15 @@ pub struct VerifyArgs {
     /// symbolic: go on after the first error state, and count them all
     #[arg(long)]
     pub count_errors: bool,
-    /// abstract: the abstract domain of buffers
+    /// abstract: the abstract domain of buffers [default: fd]
     #[arg(long, value_enum)]
     pub domain: Option<Domain>,
-    /// abstract: how many stores of each buffer are kept exactly
-    #[arg(short, value_name = "N")]
-    pub k: Option<u32>,
+    /// abstract: how many stores of each buffer are kept in order; auto climbs from 0 until there is an answer [default: auto]
+    #[arg(short, long, value_name = "N|auto", value_parser = kept_in_order, allow_negative_numbers = true)]
+    pub k: Option<KeptInOrder>,
+    /// abstract: keep only the sign, the parity or an interval of a variable's values; may be given once for each variable
+    #[arg(long, value_name = "NAME=sign|parity|interval")]
+    pub value: Vec<String>,
     /// A deadlock is not a violation
     #[arg(long)]
     pub allow_deadlock: bool,
@@ -250,9 +271,9 @@ pub struct VerifyArgs {
 pub enum Engine {
     /// Every state one by one, buffers up to --buffer
     Explicit,
-    /// Sets of buffers as automata, unbounded (not there yet)
+    /// Sets of buffers as automata, unbounded
     Symbolic,
-    /// Partial-coherence abstractions, unbounded (not there yet)
+    /// Partial-coherence abstractions of buffers, unbounded; always ends
     Abstract,
 }
 
@@ -270,12 +291,31 @@ impl Engine {
 /// The domains of the abstract engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Domain {
-    /// Sets of values
+    /// The set of pending stores, without order
     Set,
-    /// Fixed number of exact entries, then sets
+    /// Fully disjunctive: the latest store, the oldest k in order, and the set between
     Fd,
-    /// Partially disjunctive
+    /// Partially disjunctive: as fd, with a set that may be too large
     Pd,
+}
+
+impl From<Domain> for weakspot_verify::abstraction::Domain {
+    fn from(domain: Domain) -> Self {
+        match domain {
+            Domain::Set => Self::Set,
+            Domain::Fd => Self::Fd,
+            Domain::Pd => Self::Pd,
+        }
+    }
+}
+
+/// The k of the abstract engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptInOrder {
+    /// 0, 1, 2, … until there is an answer.
+    Auto,
+    /// This one.
+    Fixed(u32),
 }
 
 /// `weakspot fence`.
@@ -381,12 +421,23 @@ pub struct LitmusArgs {
 /// `weakspot trace`.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// The recorded trace; - reads standard input
+    /// The recorded trace, in either format; - reads standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// The memory model
+    /// The memory model: tso or pso
     #[arg(short, long, value_enum)]
     pub model: Model,
+    /// How to recognise executions that a store buffer turns into others [default: operational for pso, else sober]
+    #[arg(long, value_enum)]
+    pub monitor: Option<Monitor>,
+    /// Give up after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
+    pub time_limit: Option<f64>,
+    /// Give up when the tables of the monitor grow past this many MiB [default: 4096]
+    #[arg(long, value_name = "MIB", value_parser = positive(1 << 30), allow_negative_numbers = true)]
+    #[arg(help_heading = "Limits")]
+    pub memory_limit: Option<NonZeroUsize>,
 }
 
 /// `weakspot fmt`.
@@ -425,6 +476,15 @@ fn positive(most: i64) -> impl clap::builder::TypedValueParser<Value = NonZeroUs
     RangedI64ValueParser::<usize>::new()
         .range(1..=most)
         .map(|number| NonZeroUsize::new(number).expect("invariant: the range begins at 1"))
+}
+
+/// `auto`, or a number of stores.
+fn kept_in_order(text: &str) -> Result<KeptInOrder, String> {
+    if text == "auto" {
+        return Ok(KeptInOrder::Auto);
+    }
+    let number = text.parse().ok().filter(|&number| number <= MAX_K);
+    number.map(KeptInOrder::Fixed).ok_or_else(|| format!("neither `auto` nor a number from 0 to {MAX_K}"))
 }
 
 /// A positive number of seconds that fits a duration.

@@ -7,6 +7,7 @@ mod fmt;
 mod limits;
 mod litmus;
 mod man;
+mod replacement;
 mod trace;
 mod verify;
 
@@ -44,13 +45,6 @@ fn dump_ir(command: &'static str, program: &Program, output: &Output) -> Result<
         output.result(&ir)?;
     }
     Ok(Exit::Good)
-}
-
-/// Says that a command has no engine yet. There is no verdict, so the status is that of no answer.
-fn not_there_yet(command: &str, instead: &str, output: &Output) -> String {
-    let reason = format!("`weakspot {command}` is not there yet: nothing was analysed");
-    output.error(&format!("weakspot: {reason}\n help: {instead}\n"));
-    reason
 }
 
 /// The name to show for a file.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use weakspot_model::source::{Diagnostic, SourceFile};
 use weakspot_report::diagnostic;
+use weakspot_report::recorded::WrongLine;
 use weakspot_report::style::Role;
 
 use crate::input::InputError;
@@ -54,6 +55,19 @@ pub enum Failure {
         /// What is too large, without a full stop.
         message: String,
     },
+    /// A line of a recorded trace is wrong.
+    TraceLine {
+        /// The trace.
+        file: String,
+        /// Line, column, and how many characters are meant.
+        position: (u64, u64, u64),
+        /// The line.
+        text: String,
+        /// What is wrong, without a full stop.
+        message: String,
+        /// What to do.
+        help: String,
+    },
     /// A defect of weakspot.
     Internal(String),
     /// Several inputs failed.
@@ -91,6 +105,9 @@ impl Failure {
             Self::Source(file, diagnostics) => diagnostic::render_all(file, diagnostics, style),
             Self::Usage { message, help } => sentence(output, message, Some(help)),
             Self::Output { what, error } => sentence(output, &format!("cannot write {what}: {error}"), None),
+            Self::TraceLine { file, position: (line, column, length), text, message, help } => {
+                WrongLine { file, line: *line, column: *column, length: *length, text, message, help }.render(style)
+            }
             Self::TooLarge { file, message } => sentence(output, &format!("no answer for `{file}`: {message}"), None),
             Self::Internal(message) => sentence(
                 output,

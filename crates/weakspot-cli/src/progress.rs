@@ -1,5 +1,6 @@
 //! What is shown while a search runs, and Ctrl-C.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -37,16 +38,18 @@ pub struct SearchProgress {
     bar: ProgressBar,
     /// Is somebody watching?
     watched: bool,
+    /// What is counted.
+    counted: &'static str,
 }
 
 impl SearchProgress {
     /// A line that begins with the name of what is searched.
-    pub fn new(output: &Output, name: &str) -> Self {
+    pub fn new(output: &Output, name: &str, counted: &'static str) -> Self {
         let bar = ProgressBar::hidden();
         let template = ProgressStyle::with_template("{spinner} {prefix}: {msg} [{elapsed}]");
         bar.set_style(template.expect("invariant: the template is well formed"));
         bar.set_prefix(name.to_owned());
-        Self { bar, watched: output.shows_progress() }
+        Self { bar, watched: output.shows_progress(), counted }
     }
 
     /// Takes the line away.
@@ -62,8 +65,12 @@ impl Progress for SearchProgress {
             return;
         }
         let rate = states as f64 / elapsed.as_secs_f64();
-        let (states, rate, waiting) = (HumanCount(states), HumanCount(rate as u64), HumanCount(waiting));
-        self.bar.set_message(format!("{states} states, {rate}/s, {waiting} waiting"));
+        let counted = if waiting == 0 { self.counted } else { "states" };
+        let mut message = format!("{} {counted}, {}/s", HumanCount(states), HumanCount(rate as u64));
+        if waiting > 0 {
+            let _ = write!(message, ", {} waiting", HumanCount(waiting));
+        }
+        self.bar.set_message(message);
         if self.bar.is_hidden() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
             self.bar.enable_steady_tick(TICK);

@@ -39,7 +39,7 @@ fn litmus_tests_give_the_expected_answers() {
 
 #[test]
 fn mutual_exclusion_gives_the_expected_answers() {
-    run_folder("corpus/mutex", 439);
+    run_folder("corpus/mutex", 451);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn papers_give_the_expected_answers() {
 
 #[test]
 fn processes_written_out_give_the_expected_answers() {
-    run_folder("corpus/fences", 30);
+    run_folder("corpus/fences", 36);
 }
 
 #[test]

@@ -24,6 +24,8 @@ use crate::interleave::{Interleaving, Rest};
 use crate::interpreter::Interpreter;
 use crate::monitor::Finding;
 use crate::outcome::{Access, Outcome, Violation, first_problem, shorter};
+use crate::recorded::Ending;
+use crate::recorded::recorder::Sink;
 use crate::reorder::may_reorder;
 use crate::system::System;
 
@@ -71,6 +73,18 @@ pub fn explore_interleavings(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> (Outcome, Vec<BoundReport>) {
+    explore_interleavings_recorded(program, mode, options, budget, progress, None)
+}
+
+/// The same; every interleaving goes to a sink, if there is one.
+pub fn explore_interleavings_recorded<'a>(
+    program: &Program,
+    mode: Mode,
+    options: &'a ExploreOptions,
+    budget: &'a Budget,
+    progress: &'a dyn Progress,
+    sink: Option<&'a mut dyn Sink>,
+) -> (Outcome, Vec<BoundReport>) {
     if let Some(refusal) = Outcome::refusal(program) {
         return (refusal, Vec::new());
     }
@@ -86,6 +100,7 @@ pub fn explore_interleavings(
         interleavings: 0,
         steps: 0,
         outcome: Outcome::default(),
+        sink,
     };
     let mut search = Search { interleaving: Interleaving::new(&mut system), judge, choices: Vec::new() };
     let mut reports = Vec::new();
@@ -111,6 +126,7 @@ struct Judge<'a> {
     /// Steps since the last look at the clock.
     steps: usize,
     outcome: Outcome,
+    sink: Option<&'a mut dyn Sink>,
 }
 
 struct Search<'a, 's, 'p> {
@@ -176,7 +192,7 @@ impl Search<'_, '_, '_> {
                 None => {
                     let depth = self.interleaving.depth();
                     if depth > self.judge.options.longest as usize {
-                        return self.judge.too_long();
+                        return self.judge.too_long(&mut self.interleaving);
                     }
                     stack.push(self.decide(depth, thread, preemptions, bound, deeper));
                 }
@@ -226,7 +242,7 @@ impl Search<'_, '_, '_> {
             }
             if self.interleaving.depth() > self.judge.options.longest as usize {
                 self.judge.outcome.unfinished += 1;
-                return self.judge.too_long();
+                return self.judge.too_long(&mut self.interleaving);
             }
             self.judge.look_at_the_clock(1, &mut self.interleaving)?;
             enabled.clear();
@@ -275,13 +291,19 @@ impl Search<'_, '_, '_> {
 }
 
 impl Judge<'_> {
-    fn too_long(&mut self) -> ControlFlow<()> {
+    fn too_long(&mut self, interleaving: &mut Interleaving<'_, Interpreter<'_>>) -> ControlFlow<()> {
         self.outcome.too_long = true;
+        self.record(interleaving, Ending::Unfinished)?;
         ControlFlow::Break(())
+    }
+
+    fn record(&mut self, interleaving: &mut Interleaving<'_, Interpreter<'_>>, open: Ending) -> ControlFlow<()> {
+        self.sink.as_mut().map_or(ControlFlow::Continue(()), |sink| sink.execution(interleaving.actions(), open))
     }
 
     fn ended(&mut self, interleaving: &mut Interleaving<'_, Interpreter<'_>>, rest: Rest) -> ControlFlow<()> {
         self.interleavings += 1;
+        self.record(interleaving, if rest == Rest::Blocked { Ending::Blocked } else { Ending::Unfinished })?;
         match rest {
             Rest::Complete => self.outcome.executions += 1,
             Rest::Blocked => self.outcome.blocked += 1,

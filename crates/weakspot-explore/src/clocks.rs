@@ -86,6 +86,25 @@ impl ClockTable {
         self.entries.resize(rows * self.width, 0);
     }
 
+    /// Makes room for wider clocks and more of them; what is new is zero.
+    pub fn grow(&mut self, width: usize, rows: usize) {
+        if width > self.width {
+            let mut entries = Vec::with_capacity(width * rows);
+            for row in 0..self.rows() as u32 {
+                entries.extend_from_slice(self.row(row));
+                entries.resize(entries.len() + width - self.width, 0);
+            }
+            self.entries = entries;
+            self.width = width;
+        }
+        self.entries.resize(self.entries.len().max(self.width * rows), 0);
+    }
+
+    /// All clocks.
+    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.entries.chunks_exact(self.width.max(1))
+    }
+
     /// Becomes a copy of the first `rows` clocks of another table.
     pub fn copy_prefix(&mut self, from: &Self, rows: usize) {
         self.width = from.width;

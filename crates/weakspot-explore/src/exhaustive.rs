@@ -267,6 +267,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// What was found so far, violations apart.
+    pub(crate) fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
     /// Did this worker give up because an earlier part of the search has stopped?
     pub(crate) fn is_overtaken(&self) -> bool {
         self.worker.as_ref().is_some_and(Worker::is_overtaken)
@@ -332,10 +337,12 @@ impl<'a> Checker<'a> {
         self.outcome
     }
 
-    /// The execution up to and including an event: what has to come before it, and what its thread did before.
+    /// The execution up to and including an event: what has to come before it, and what its thread did before. Nothing
+    /// comes before an event of that thread that need not, so that a monitor that depends on the order sees it again.
     fn actions_up_to(&mut self, graph: &Graph, last: u32) -> Vec<Action> {
-        self.lineariser.linearise_some(graph, |id| graph.happens_before(id, last));
-        actions_of(graph, self.lineariser.order())
+        self.lineariser.linearise_lazily(graph, graph.event(last).thread as usize);
+        let past = self.lineariser.order().iter().copied().filter(|&id| graph.happens_before(id, last));
+        actions_of(graph, &past.collect::<Vec<_>>())
     }
 
     fn look_at_the_clock(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {

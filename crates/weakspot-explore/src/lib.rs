@@ -17,6 +17,7 @@
 //! | [`reorder`] | programs that no store buffer can reorder |
 //! | [`replay`] | exactly one schedule |
 //! | [`schedule`] | schedules as short strings |
+//! | [`recorded`] | executions as files, and monitors over them |
 //! | [`outcome`] | what was found, as steps of the reference machine |
 //! | [`trust`] | exhaustive exploration, one execution for each trace |
 //!
@@ -53,6 +54,7 @@ pub mod linearise;
 pub mod monitor;
 pub mod outcome;
 mod parallel;
+pub mod recorded;
 pub mod reorder;
 pub mod replay;
 pub mod schedule;

@@ -15,6 +15,7 @@
 
 pub mod operational;
 pub mod sober;
+pub mod streaming;
 
 use crate::clocks::{ClockTable, join};
 
@@ -97,6 +98,22 @@ impl HappensBefore {
             writes: ClockTable::zeroed(threads, cells),
             accesses: ClockTable::zeroed(threads, cells),
         }
+    }
+
+    /// Makes room for more threads and cells.
+    fn grow(&mut self, threads: usize, cells: usize) {
+        self.threads.grow(threads, threads);
+        self.writes.grow(threads, cells);
+        self.accesses.grow(threads, cells);
+    }
+
+    /// Every clock that a thread can come to know of.
+    fn clocks(&self) -> impl Iterator<Item = &[u32]> {
+        self.threads.iter().chain(self.writes.iter()).chain(self.accesses.iter())
+    }
+
+    fn bytes(&self) -> usize {
+        self.threads.bytes() + self.writes.bytes() + self.accesses.bytes()
     }
 
     fn reset(&mut self) {

@@ -78,6 +78,12 @@ impl<'a> Failure<'a> {
         let at = failing_place(program, replay, problem).map(|(thread, site)| Place::new(program, thread, site));
         Some(Self { kind: kind.name(), message, at })
     }
+
+    /// A problem that an abstraction has and no execution was found for.
+    pub fn possible(program: &'a Program, problem: &'a Problem) -> Self {
+        let Problem { kind, message, thread, site } = problem;
+        Self { kind: kind.name(), message, at: site.map(|site| Place::new(program, *thread, site)) }
+    }
 }
 
 /// A store that waits in a buffer.
@@ -199,6 +205,12 @@ pub struct Verify<'a> {
     pub head: Head<'a>,
     /// `explicit`, `symbolic` or `abstract`.
     pub engine: &'static str,
+    /// abstract: `set`, `fd` or `pd`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<&'static str>,
+    /// abstract: how many stores of each buffer were kept in order; the last one tried if it climbed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub k: Option<u32>,
     /// States stored.
     pub states: u64,
     /// Transitions taken.
@@ -229,6 +241,9 @@ pub struct Verify<'a> {
     /// What went wrong; only when `violated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure<'a>>,
+    /// abstract: what may go wrong; only when `inconclusive` because of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alarm: Option<Failure<'a>>,
     /// The execution that goes wrong; only when `violated`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Vec<Event<'a>>>,
@@ -311,6 +326,9 @@ pub struct Check<'a> {
     /// pct: the depth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
+    /// The record of the explored executions; only with `--record`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Recorded>,
     /// Was every execution looked at?
     pub exhaustive: bool,
     /// SC executions explored; 0 for the attack engine, which looks at states.
@@ -344,6 +362,94 @@ pub struct Check<'a> {
     /// Which limit stood in the way of a better answer; only when `bounded`, or `unsafe` and unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<&'static str>,
+}
+
+/// A record of executions.
+#[derive(Debug, Clone, Serialize)]
+pub struct Recorded {
+    /// Where it was written.
+    pub file: String,
+    /// `text` or `binary`.
+    pub format: &'static str,
+    /// How many executions it holds.
+    pub executions: u64,
+    /// How many events they have together.
+    pub events: u64,
+}
+
+/// A place of a recorded trace: what is not recorded is left out.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordedPlace<'a> {
+    /// The file as it was named when it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'a str>,
+    /// One-based.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// One-based, in characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The name of the thread.
+    pub thread: &'a str,
+    /// The statement's label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<&'a str>,
+}
+
+/// A pair of accesses of a recorded trace that a store buffer turns round.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordedViolation<'a> {
+    /// The store that can be late.
+    pub store: RecordedPlace<'a>,
+    /// The access of another thread that can come before it.
+    pub access: RecordedPlace<'a>,
+    /// The location of both.
+    pub location: &'a str,
+    /// In how many executions.
+    pub executions: u64,
+    /// The first of them, counted from 1.
+    pub execution: u64,
+    /// Its event that is the access, counted from 1.
+    pub event: u64,
+}
+
+/// The answer of `trace`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Trace<'a> {
+    /// `verdict` is `safe`, `unsafe`, `error` or `bounded`.
+    #[serde(flatten)]
+    pub head: Head<'a>,
+    /// `text` or `binary`.
+    pub format: &'static str,
+    /// `sober`, `sober-published` or `operational`.
+    pub monitor: &'static str,
+    /// Executions read.
+    pub executions: u64,
+    /// Those of them that ran to their end.
+    pub complete: u64,
+    /// Events of all executions.
+    pub events: u64,
+    /// Executions that tripped the monitor.
+    pub borderline: u64,
+    /// Executions that broke the specification when they were recorded.
+    pub errors: u64,
+    /// One for each pair of accesses, in the order in which they were found.
+    pub violations: Vec<RecordedViolation<'a>>,
+    /// The first recorded error; only when `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RecordedError<'a>>,
+    /// What kept it from a better answer; only when `bounded`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<&'static str>,
+}
+
+/// An execution that broke the specification when it was recorded.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecordedError<'a> {
+    /// In one sentence.
+    pub message: &'a str,
+    /// Which execution, counted from 1.
+    pub execution: u64,
 }
 
 /// A fence to be inserted.
@@ -417,16 +523,6 @@ pub struct Fence<'a> {
     /// Why there is no answer, in words; only when `inconclusive`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// An answer that is only a reason why there is none.
-#[derive(Debug, Clone, Serialize)]
-pub struct NoAnswer<'a> {
-    /// `verdict` is `inconclusive`.
-    #[serde(flatten)]
-    pub head: Head<'a>,
-    /// Why there is no answer.
-    pub reason: &'a str,
 }
 
 /// The answer of `fmt` for one file.

@@ -6,6 +6,7 @@
 //! | [`diagnostic`] | messages about places in the source, with the source shown |
 //! | [`timeline`] | a replayed execution, one column per thread |
 //! | [`violation`] | why a program is not store-buffer safe: accesses, cycle, fence |
+//! | [`recorded`] | what monitors find in recorded traces, and damage to them |
 //! | [`diff`] | unified diffs of two texts |
 //! | [`json`] | the objects of `--json` |
 //! | [`herd`] | the log format of the herd7 simulator, for litmus tests |
@@ -17,6 +18,7 @@ pub mod diagnostic;
 pub mod diff;
 pub mod herd;
 pub mod json;
+pub mod recorded;
 pub mod style;
 pub mod timeline;
 pub mod violation;

@@ -8,12 +8,14 @@
 use std::ops::Range;
 
 use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::FenceKind;
 use weakspot_model::machine::Machine;
 use weakspot_model::task::Budget;
 use weakspot_testkit::generate::Shape;
 use weakspot_testkit::oracle::{self, Bounds};
+use weakspot_testkit::rng::Rng;
 use weakspot_testkit::shrink::shrink;
-use weakspot_testkit::sketch::Sketch;
+use weakspot_testkit::sketch::{Expr, Observed, Sketch, SketchCell, Stmt};
 use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict, Domain, ValueDomain, covers};
 
 /// States brute force may visit, and states the engine may store.
@@ -114,6 +116,54 @@ fn growing() -> Shape {
         critical: false,
         range_errors: false,
         ..Shape::looping()
+    }
+}
+
+/// One thread that stores a lot and looks around in between, one that watches: every register is observed, so that the
+/// order in which stores became visible shows in the states.
+fn burst(seed: u64) -> Sketch {
+    let mut rng = Rng::new(seed);
+    let registers = 3;
+    let mut next_register = [0, 0];
+    let mut body = |thread: usize, count: usize, stores: usize| {
+        let statement = |rng: &mut Rng, register: &mut usize| {
+            let cell = usize::from(rng.one_in(3));
+            match rng.below(12) {
+                0 => Stmt::Fence(FenceKind::Full),
+                1 => Stmt::Fence(FenceKind::StoreStore),
+                kind if kind < 2 + stores => Stmt::Store(cell, Expr::Const(rng.within(1..=3) as i64)),
+                _ => {
+                    *register = (*register + 1) % registers;
+                    Stmt::Load(*register, if thread == 0 { 1 - cell } else { cell })
+                }
+            }
+        };
+        (0..count).map(|_| statement(&mut rng, &mut next_register[thread])).collect::<Vec<Stmt>>()
+    };
+    let threads = vec![body(0, 6, 8), body(1, 5, 2)];
+    let all = (0..2).flat_map(|thread| (0..registers).map(move |register| (Observed::Register(thread, register), 9)));
+    Sketch {
+        cells: vec![SketchCell { init: 0, range: None }; 2],
+        mutexes: 0,
+        condvars: 0,
+        registers,
+        threads,
+        forbidden: all.collect(),
+    }
+}
+
+#[test]
+fn every_reachable_state_is_covered_when_many_stores_are_pending() {
+    for (model, seeds) in [(MemoryModel::Pso, 0..1_000), (MemoryModel::Tso, 1_000..2_000)] {
+        let mut spread = 0;
+        for seed in seeds {
+            let sketch = burst(seed);
+            let options = in_turn(model)(seed, &sketch);
+            let comparison = compare(&sketch, &options);
+            assert_ne!(comparison, Comparison::Unsound, "seed {seed}, {options:?}:\n{}", sketch.text());
+            spread += usize::from(comparison == Comparison::Verified);
+        }
+        assert!(spread > 600, "{spread} verified");
     }
 }
 

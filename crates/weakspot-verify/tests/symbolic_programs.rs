@@ -160,9 +160,9 @@ fn limits_give_an_inconclusive_answer() {
     let text = "shared x: 0..=1, y: 0..=1;
         thread p { loop { x = 1; let r = y; x = 0; } }
         thread q { loop { y = 1; let r = x; y = 0; } }";
-    let options = SymbolicOptions { max_states: Some(3), ..SymbolicOptions::new(Tso) };
+    let options = SymbolicOptions { max_states: Some(1), ..SymbolicOptions::new(Tso) };
     let report = symbolic::verify(&program(text), &options, &Budget::unlimited(), &()).unwrap();
-    assert_eq!(report.verdict, Verdict::Inconclusive(Limit::States(3)));
+    assert_eq!(report.verdict, Verdict::Inconclusive(Limit::States(1)));
     let budget = Budget::unlimited().with_memory(1);
     let report = symbolic::verify(&program(text), &SymbolicOptions::new(Tso), &budget, &()).unwrap();
     assert_eq!(report.verdict, Verdict::Inconclusive(Limit::Memory));

@@ -1,11 +1,14 @@
 //! `weakspot check`: are all SC executions correct, is the program store-buffer safe, and if not, does it matter?
 
 mod modes;
+mod record;
 mod schedules;
 mod words;
 
 use std::fmt::Write as _;
 
+use weakspot_check::recorded::Ending;
+use weakspot_check::recorded::recorder::{Recorded, Sink as _};
 use weakspot_check::{
     CheckOptions, CheckReport, Engine, Impact, ReplayFailure, Sampling, Schedule, Verdict, Violation,
 };
@@ -33,31 +36,55 @@ pub fn run(args: &CheckArgs, output: &Output) -> Result<Exit, Failure> {
         return dump_ir("check", &program, output);
     }
     let options = modes::options(args);
-    let report = report(args, &program, &options, output)?;
-    let answer = Answer::new(args, &program, &options, &report, output.seconds())?;
+    let schedule = args.replay.as_deref().map(schedules::parse).transpose()?;
+    let question = Question { args, program: &program, options: &options, schedule: schedule.as_ref() };
+    let (report, recorded) = question.ask(output)?;
+    let answer = Answer::new(args, &program, &options, &report, recorded, output.seconds())?;
     answer.print(output)?;
     Ok(answer.exit())
 }
 
-/// Asks the engines.
-fn report(
-    args: &CheckArgs,
-    program: &Program,
-    options: &CheckOptions,
-    output: &Output,
-) -> Result<CheckReport, Failure> {
-    let schedule = args.replay.as_deref().map(schedules::parse).transpose()?;
-    let budget = limits::budget(&args.limits)?;
-    let progress = SearchProgress::new(output, &program.source.name);
-    let report = match &schedule {
-        None => weakspot_check::check(program, options, &budget, &progress).map_err(ReplayFailure::Internal),
-        Some(schedule) => weakspot_check::check_schedule(program, options, schedule, &budget, &progress),
-    };
-    progress.finish();
-    report.map_err(|error| match (&error, &schedule) {
-        (ReplayFailure::NotPossible(error), Some(schedule)) => schedules::refusal(program, schedule, error),
-        _ => Failure::Internal(error.to_string()),
-    })
+/// What the engines are asked.
+struct Question<'a> {
+    args: &'a CheckArgs,
+    program: &'a Program,
+    options: &'a CheckOptions,
+    schedule: Option<&'a Schedule>,
+}
+
+impl Question<'_> {
+    /// Asks the engines, and records what they explore if that is wanted. A record that cannot be written is a failure
+    /// whatever the answer is.
+    fn ask(&self, output: &Output) -> Result<(CheckReport, Option<Recorded>), Failure> {
+        let Self { args, program, options, .. } = *self;
+        let target = args.record.as_deref();
+        let mut recording = target.map(|path| record::begin(args, path, program, options)).transpose()?;
+        let budget = limits::budget(&args.limits)?;
+        let progress = SearchProgress::new(output, &program.source.name, "executions");
+        let report = match (self.schedule, &mut recording) {
+            (Some(schedule), recording) => {
+                if let Some(recording) = recording {
+                    let _ = recording.execution(schedule.actions(), Ending::Unfinished);
+                }
+                weakspot_check::check_schedule(program, options, schedule, &budget, &progress)
+            }
+            (None, None) => {
+                weakspot_check::check(program, options, &budget, &progress).map_err(ReplayFailure::Internal)
+            }
+            (None, Some(recording)) => weakspot_check::check_recorded(program, options, &budget, &progress, recording)
+                .map_err(ReplayFailure::Internal),
+        };
+        progress.finish();
+        let report = report.map_err(|error| match (&error, self.schedule) {
+            (ReplayFailure::NotPossible(error), Some(schedule)) => schedules::refusal(program, schedule, error),
+            _ => Failure::Internal(error.to_string()),
+        })?;
+        let recorded = match (target, recording) {
+            (Some(path), Some(recording)) => Some(record::finish(path, recording)?),
+            _ => None,
+        };
+        Ok((report, recorded))
+    }
 }
 
 /// The answer, with every execution in it replayed.
@@ -67,6 +94,7 @@ struct Answer<'a> {
     model: MemoryModel,
     sampling: Option<Sampling>,
     report: &'a CheckReport,
+    recorded: Option<Recorded>,
     /// The execution that breaks the specification: under SC for `error`, under the model for `unsafe`.
     failing: Option<Replay>,
     seconds: f64,
@@ -78,6 +106,7 @@ impl<'a> Answer<'a> {
         program: &'a Program,
         options: &CheckOptions,
         report: &'a CheckReport,
+        recorded: Option<Recorded>,
         seconds: f64,
     ) -> Result<Self, Failure> {
         let replay = |model: MemoryModel, witness: &Witness| {
@@ -90,7 +119,8 @@ impl<'a> Answer<'a> {
             Verdict::Unsafe(Impact::Harmful(witness)) => Some(replay(options.model, witness)?),
             _ => None,
         };
-        Ok(Self { args, program, model: options.model, sampling: options.sampling, report, failing, seconds })
+        let CheckOptions { model, sampling, .. } = *options;
+        Ok(Self { args, program, model, sampling, report, recorded, failing, seconds })
     }
 
     fn verdict(&self) -> &'static str {
@@ -190,6 +220,9 @@ impl<'a> Answer<'a> {
             let _ = write!(text, ", {borderline} borderline");
         }
         let _ = writeln!(text, ", {:.2} s", self.seconds);
+        if let (Some(Recorded { executions, events }), Some(path)) = (self.recorded, &self.args.record) {
+            let _ = writeln!(text, "  recorded to `{}`: {executions} executions, {events} events", path.display());
+        }
         if let Verdict::Bounded(bound) = &self.report.verdict {
             let advice = words::advice(bound);
             let _ = writeln!(text, "  nothing found so far, but not everything was looked at: {advice}");
@@ -256,6 +289,12 @@ impl<'a> Answer<'a> {
                 Some(Sampling::Pct { depth, .. }) => Some(depth),
                 _ => None,
             },
+            recorded: self.recorded.zip(self.args.record.as_deref()).map(|(recorded, path)| json::Recorded {
+                file: path.display().to_string(),
+                format: record::format(self.args, path).name(),
+                executions: recorded.executions,
+                events: recorded.events,
+            }),
             exhaustive: self.report.exhaustive,
             executions: self.report.executions,
             blocked: self.report.blocked,

@@ -32,7 +32,7 @@ pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
     let program = input::program(&args.file, output)?;
     let options = fence_options(args);
     let budget = limits::budget(&args.limits)?;
-    let progress = SearchProgress::new(output, &program.source.name);
+    let progress = SearchProgress::new(output, &program.source.name, "states");
     let report = weakspot_fence::infer(&program.source, &options, &budget, &progress);
     let written = report.map(|report| {
         let is_found = matches!(report.verdict, FenceVerdict::Fenced | FenceVerdict::NoneNeeded);

@@ -1,5 +1,7 @@
 //! `weakspot verify`: does a program meet its specification under a memory model?
 
+mod abstractly;
+
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -7,16 +9,17 @@ use std::sync::Arc;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Machine;
-use weakspot_model::replay::Replay;
+use weakspot_model::problem::Problem;
+use weakspot_model::replay::{Replay, Witness};
 use weakspot_model::source::Diagnostic;
-use weakspot_model::task::{Budget, Progress, Verdict};
+use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 use weakspot_report::json;
 use weakspot_report::timeline::Execution;
 use weakspot_verify::explicit::{self, ExplicitOptions, ExplicitReport};
 use weakspot_verify::symbolic::{self, SymbolicError, SymbolicOptions};
 
 use super::{dump_ir, limits};
-use crate::args::{Engine, VerifyArgs};
+use crate::args::{Domain, Engine, VerifyArgs};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::Output;
@@ -30,10 +33,11 @@ pub fn run(args: &VerifyArgs, output: &Output) -> Result<Exit, Failure> {
         return dump_ir("verify", &program, output);
     }
     let budget = limits::budget(&args.limits)?;
-    let progress = SearchProgress::new(output, &program.source.name);
+    let progress = SearchProgress::new(output, &program.source.name, "states");
     let found = match args.engine {
         Engine::Symbolic => symbolically(args, &program, &budget, &progress),
-        Engine::Explicit | Engine::Abstract => explicitly(args, &program, &budget, &progress),
+        Engine::Explicit => explicitly(args, &program, &budget, &progress),
+        Engine::Abstract => abstractly::run(args, &program, &budget, &progress),
     };
     progress.finish();
     let answer = Answer::new(args, &program, found?, output.seconds())?;
@@ -49,10 +53,10 @@ fn refuse_unfitting_options(args: &VerifyArgs) -> Result<(), Failure> {
         help: format!("{option} belongs to `--engine {fits}`"),
     };
     if args.engine != Engine::Abstract {
-        for (given, option) in [(args.domain.is_some(), "`--domain`"), (args.k.is_some(), "`-k`")] {
-            if given {
-                return Err(refuse(option, "abstract"));
-            }
+        let abstract_only =
+            [(args.domain.is_some(), "`--domain`"), (args.k.is_some(), "`-k`"), (!args.value.is_empty(), "`--value`")];
+        if let Some((_, option)) = abstract_only.into_iter().find(|(given, _)| *given) {
+            return Err(refuse(option, "abstract"));
         }
     }
     if args.engine != Engine::Explicit {
@@ -69,11 +73,10 @@ fn refuse_unfitting_options(args: &VerifyArgs) -> Result<(), Failure> {
     if args.count_errors && args.engine != Engine::Symbolic {
         return Err(refuse("`--count-errors`", "symbolic"));
     }
-    if args.engine == Engine::Abstract {
+    if args.domain == Some(Domain::Set) && args.k.is_some() {
         return Err(Failure::Usage {
-            message: format!("the {engine} engine is not there yet"),
-            help: "`--engine symbolic` verifies with unbounded buffers, `--engine explicit` up to `--buffer N`"
-                .to_owned(),
+            message: "`-k` does not fit `--domain set`".to_owned(),
+            help: "the set of pending stores has no order; `-k` belongs to the domains fd and pd".to_owned(),
         });
     }
     Ok(())
@@ -92,9 +95,29 @@ fn explicit_options(args: &VerifyArgs) -> ExplicitOptions {
     }
 }
 
+/// The answer of any engine.
+enum Conclusion {
+    Verified,
+    Violated(Witness),
+    /// A limit was reached.
+    Limited(Limit),
+    /// The abstraction breaks the specification, and no real execution was found that does.
+    Alarm(Problem),
+}
+
+impl From<Verdict> for Conclusion {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Verified => Self::Verified,
+            Verdict::Violated(witness) => Self::Violated(witness),
+            Verdict::Inconclusive(limit) => Self::Limited(limit),
+        }
+    }
+}
+
 /// What an engine found.
 struct Found {
-    verdict: Verdict,
+    conclusion: Conclusion,
     states: u64,
     transitions: u64,
     details: Details,
@@ -116,6 +139,7 @@ enum Details {
         /// Error states, if all were counted.
         errors: Option<u64>,
     },
+    Abstract(abstractly::Details),
 }
 
 fn explicitly(
@@ -129,7 +153,7 @@ fn explicitly(
     let report = report.map_err(|error| Failure::Internal(error.to_string()))?;
     let ExplicitReport { verdict, states, transitions, max_buffer, stored_bytes } = report;
     let details = Details::Explicit { max_buffer, bound: options.buffer, stored_bytes };
-    Ok(Found { verdict, states, transitions, details })
+    Ok(Found { conclusion: verdict.into(), states, transitions, details })
 }
 
 fn symbolically(
@@ -161,7 +185,7 @@ fn symbolically(
         errors: args.count_errors.then_some(report.errors),
     };
     let (states, transitions) = (report.states_stored, report.transitions);
-    Ok(Found { verdict: report.verdict, states, transitions, details })
+    Ok(Found { conclusion: report.verdict.into(), states, transitions, details })
 }
 
 /// What the engine found, checked by replay.
@@ -180,30 +204,30 @@ impl<'a> Answer<'a> {
     fn new(args: &VerifyArgs, program: &'a Program, found: Found, seconds: f64) -> Result<Self, Failure> {
         let model = args.model.into();
         let machine = Machine { spurious_wakeups: args.spurious_wakeups, ..Machine::new(program, model) };
-        let replay = match &found.verdict {
-            Verdict::Violated(witness) => Some(
+        let replay = match &found.conclusion {
+            Conclusion::Violated(witness) => Some(
                 witness
                     .replay(&machine)
                     .map_err(|error| Failure::Internal(format!("the counterexample does not replay: {error}")))?,
             ),
-            Verdict::Verified | Verdict::Inconclusive(_) => None,
+            Conclusion::Verified | Conclusion::Limited(_) | Conclusion::Alarm(_) => None,
         };
         Ok(Self { program, model, engine: args.engine, found, replay, seconds })
     }
 
     fn verdict(&self) -> &'static str {
-        match self.found.verdict {
-            Verdict::Verified => "verified",
-            Verdict::Violated(_) => "violated",
-            Verdict::Inconclusive(_) => "inconclusive",
+        match self.found.conclusion {
+            Conclusion::Verified => "verified",
+            Conclusion::Violated(_) => "violated",
+            Conclusion::Limited(_) | Conclusion::Alarm(_) => "inconclusive",
         }
     }
 
     fn exit(&self) -> Exit {
-        match self.found.verdict {
-            Verdict::Verified => Exit::Good,
-            Verdict::Violated(_) => Exit::Problem,
-            Verdict::Inconclusive(_) => Exit::NoAnswer,
+        match self.found.conclusion {
+            Conclusion::Verified => Exit::Good,
+            Conclusion::Violated(_) => Exit::Problem,
+            Conclusion::Limited(_) | Conclusion::Alarm(_) => Exit::NoAnswer,
         }
     }
 
@@ -225,10 +249,11 @@ impl<'a> Answer<'a> {
 
     /// One line with the verdict.
     fn headline(&self, output: &Output) -> String {
-        let meaning = match &self.found.verdict {
-            Verdict::Verified => String::new(),
-            Verdict::Violated(witness) => format!(": {}", witness.problem.message),
-            Verdict::Inconclusive(limit) => format!(": {}", limits::reached(*limit)),
+        let meaning = match &self.found.conclusion {
+            Conclusion::Verified => String::new(),
+            Conclusion::Violated(witness) => format!(": {}", witness.problem.message),
+            Conclusion::Limited(limit) => format!(": {}", limits::reached(*limit)),
+            Conclusion::Alarm(problem) => abstractly::alarm(problem),
         };
         let (file, model) = (&self.program.source.name, self.model.name());
         output.headline(self.exit(), self.verdict(), &format!("{file} under {model}{meaning}"))
@@ -239,7 +264,11 @@ impl<'a> Answer<'a> {
         let Found { states, transitions, .. } = self.found;
         let plural = if states == 1 { "" } else { "s" };
         let (engine, seconds) = (self.engine.name(), self.seconds);
-        let mut text = format!("  {engine} engine, {states} state{plural}, {seconds:.2} s\n");
+        let which = match &self.found.details {
+            Details::Abstract(details) => details.to_string(),
+            _ => String::new(),
+        };
+        let mut text = format!("  {engine} engine{which}, {states} state{plural}, {seconds:.2} s\n");
         if let Details::Symbolic { errors: Some(errors), .. } = self.found.details {
             let _ = writeln!(text, "  {errors} error states");
         }
@@ -254,20 +283,33 @@ impl<'a> Answer<'a> {
                 Details::Symbolic { visited, max_depth, accelerations, .. } => {
                     writeln!(text, "  {visited} states visited, depth {max_depth}, {accelerations} cycles accelerated")
                 }
+                Details::Abstract(_) => Ok(()),
             };
         }
-        if let Verdict::Inconclusive(limit) = self.found.verdict {
-            let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(limit));
+        match &self.found.conclusion {
+            Conclusion::Limited(limit) => {
+                let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(*limit));
+            }
+            Conclusion::Alarm(problem) => text.push_str(&self.alarm(problem)),
+            Conclusion::Verified | Conclusion::Violated(_) => {}
         }
         text
     }
 
+    /// What to make of an abstract violation.
+    fn alarm(&self, problem: &Problem) -> String {
+        let Details::Abstract(details) = &self.found.details else { return String::new() };
+        details.advice(self.program, problem)
+    }
+
     fn object(&self) -> json::Verify<'_> {
         let Found { states, transitions, ref details, .. } = self.found;
-        let (explicit, symbolic) = match *details {
-            Details::Explicit { max_buffer, bound, stored_bytes } => (Some((max_buffer, bound, stored_bytes)), None),
-            Details::Symbolic { visited, max_depth, errors, .. } => (None, Some((visited, max_depth, errors))),
-        };
+        let (mut explicit, mut symbolic, mut abstraction) = (None, None, None);
+        match *details {
+            Details::Explicit { max_buffer, bound, stored_bytes } => explicit = Some((max_buffer, bound, stored_bytes)),
+            Details::Symbolic { visited, max_depth, errors, .. } => symbolic = Some((visited, max_depth, errors)),
+            Details::Abstract(ref details) => abstraction = Some(details),
+        }
         json::Verify {
             head: json::Head {
                 command: "verify",
@@ -277,20 +319,26 @@ impl<'a> Answer<'a> {
                 seconds: self.seconds,
             },
             engine: self.engine.name(),
+            domain: abstraction.map(|details| details.domain.name()),
+            k: abstraction.and_then(abstractly::Details::k),
             states,
             transitions,
-            spurious_possible: false,
+            spurious_possible: matches!(self.found.conclusion, Conclusion::Alarm(_)),
             errors: symbolic.and_then(|(_, _, errors)| errors),
             visited: symbolic.map(|(visited, ..)| visited),
             depth: symbolic.map(|(_, depth, _)| depth),
             buffer: explicit.filter(|_| self.model != MemoryModel::Sc).map(|(_, bound, _)| bound),
             max_buffer: explicit.map(|(max_buffer, ..)| max_buffer),
             memory_bytes: explicit.map(|(.., bytes)| bytes),
-            limit: match self.found.verdict {
-                Verdict::Inconclusive(limit) => Some(limits::name(limit)),
+            limit: match self.found.conclusion {
+                Conclusion::Limited(limit) => Some(limits::name(limit)),
                 _ => None,
             },
             error: self.replay.as_ref().and_then(|replay| json::Failure::of(self.program, replay)),
+            alarm: match &self.found.conclusion {
+                Conclusion::Alarm(problem) => Some(json::Failure::possible(self.program, problem)),
+                _ => None,
+            },
             trace: self.replay.as_ref().map(|replay| json::trace(self.program, replay)),
         }
     }

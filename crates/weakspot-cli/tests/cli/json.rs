@@ -28,12 +28,13 @@ fn check_place(place: &Value, file: &str) {
 #[test]
 fn every_object_has_the_promised_head() {
     let workspace = workspace();
+    assert_eq!(workspace.run(&["check", "sb.weak", "--record", "sb.wtrace", "-q"]).code, 1);
     for (arguments, command, file) in [
         (&["verify", "sb.weak", "--model", "tso"][..], "verify", "sb.weak"),
         (&["verify", "sb.litmus", "--model", "sc"], "verify", "sb.litmus"),
         (&["check", "sb.weak"], "check", "sb.weak"),
         (&["fence", "sb.weak", "--model", "pso"], "fence", "sb.weak"),
-        (&["trace", "sb.weak", "--model", "pso"], "trace", "sb.weak"),
+        (&["trace", "sb.wtrace", "--model", "pso"], "trace", "sb.wtrace"),
         (&["fmt", "sb.weak"], "fmt", "sb.weak"),
         (&["verify", "sb.weak", "--model", "tso", "--dump-ir"], "verify", "sb.weak"),
     ] {

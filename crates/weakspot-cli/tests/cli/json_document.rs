@@ -67,6 +67,7 @@ fn the_examples_of_the_document_have_the_fields_of_real_runs() {
     assert!(text.contains(STORE_BUFFERING), "the document shows the program it runs");
     let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
     workspace.write("sb.litmus", SB_LITMUS);
+    assert_eq!(workspace.run(&["check", "sb.weak", "--record", "sb.wtrace", "-q"]).code, 1);
     let examples = examples(&text);
     assert!(examples.len() >= 8, "only {} examples", examples.len());
     for Example { arguments, value, code } in examples {

@@ -1,6 +1,7 @@
 //! The `weakspot` command as its users see it: exit status, standard output, standard error.
 #![allow(clippy::unwrap_used)]
 
+mod abstraction;
 mod bad_input;
 mod check;
 mod documents;
@@ -12,5 +13,6 @@ mod json_document;
 mod litmus;
 mod schedules;
 mod support;
+mod traces;
 mod usage;
 mod verify;

@@ -1,6 +1,6 @@
 //! `check --random`, `--pct` and `--replay`: some schedules, or exactly one.
 
-use crate::support::{ENDLESS, STORE_BUFFERING, Workspace};
+use crate::support::{STORE_BUFFERING, Workspace, very_many};
 
 /// Fails under SC as soon as both threads have read before either writes.
 const LOST_UPDATE: &str = "\
@@ -206,7 +206,7 @@ fn a_program_without_an_end_says_what_to_add_in_every_mode() {
 
 #[test]
 fn limits_end_a_random_search_with_what_was_covered() {
-    let workspace = Workspace::with("endless.weak", ENDLESS);
+    let workspace = Workspace::with("endless.weak", very_many());
     for mode in ["--random", "--pct"] {
         let run = workspace.run(&["check", "endless.weak", "--model", "sc", mode, "1000000000", "--time-limit", "0.3"]);
         assert_eq!(run.code, 3, "{run:?}");

@@ -45,6 +45,11 @@ thread p[6] {
 }
 ";
 
+/// The same with executions that are not long, of which there are very many.
+pub fn very_many() -> String {
+    ENDLESS.replace("1000", "60")
+}
+
 /// A directory of files, and `weakspot` run inside it.
 pub struct Workspace {
     directory: tempfile::TempDir,

@@ -44,6 +44,9 @@ fn options_that_do_not_fit_the_command_or_engine_are_refused() {
     refused(&verify(&["--engine", "symbolic", "--buffer", "4"]), &["--buffer", "symbolic"]);
     refused(&verify(&["--engine", "abstract", "--shortest"]), &["--shortest", "abstract"]);
     refused(&verify(&["--engine", "symbolic", "-k", "2"]), &["-k", "symbolic"]);
+    refused(&verify(&["--value", "x=sign"]), &["--value", "abstract"]);
+    refused(&verify(&["--engine", "abstract", "--jobs", "2"]), &["--jobs", "explicit"]);
+    refused(&verify(&["--engine", "abstract", "--domain", "set", "-k", "1"]), &["-k", "set", "fd"]);
 }
 
 #[test]
@@ -61,14 +64,6 @@ fn numbers_out_of_range_are_refused() {
     }
     refused(&verify(&["--time-limit", "inf"]), &["--time-limit"]);
     refused(&verify(&["--time-limit", "NaN"]), &["--time-limit"]);
-}
-
-#[test]
-fn an_engine_that_is_not_there_is_named_not_pretended() {
-    refused(
-        &["verify", "sb.weak", "--model", "tso", "--engine", "abstract"],
-        &["abstract", "not there yet", "explicit"],
-    );
 }
 
 #[test]
@@ -145,17 +140,7 @@ fn a_bound_that_finds_nothing_says_so() {
 }
 
 #[test]
-fn a_command_that_is_not_there_says_so_and_gives_no_answer() {
-    let arguments = &["trace", "sb.weak", "--model", "tso"][..];
-    let run = workspace().run(arguments);
-    assert_eq!((run.code, run.out.as_str()), (3, ""), "{run:?}");
-    assert!(run.err.contains("not there yet") && run.err.contains("verify"), "{}", run.err);
-    let run = workspace().run(&[arguments, &["--json"]].concat());
-    assert_eq!((run.code, run.json()["verdict"].as_str()), (3, Some("inconclusive")), "{run:?}");
-}
-
-#[test]
-fn a_command_that_is_not_there_still_refuses_bad_input() {
+fn every_command_refuses_an_input_that_is_missing() {
     refused(&["check", "missing.weak"], &["missing.weak"]);
     refused(&["fence", "missing.weak", "--model", "tso"], &["missing.weak"]);
     refused(&["trace", "missing.trace", "--model", "tso"], &["missing.trace"]);

@@ -17,10 +17,13 @@
 //! in front of it are committed first, and the earlier ones to its own cell. An atomic commits the own stores to its
 //! cell only, or all of them if it says so; a full fence commits all. A failed compare-and-swap is an atomic.
 
+mod forget;
+
 use weakspot_model::buffer::MemoryModel;
 
 use super::{Event, Finding, HappensBefore, Monitor, Operation};
 use crate::graph::NONE;
+use crate::monitor::streaming::Threshold;
 
 /// A pending store, or a fence between pending stores.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +46,7 @@ pub struct Operational {
     segments: Vec<u32>,
     /// The thread that has pending stores to a cell.
     owner: Vec<u32>,
+    threshold: Threshold,
 }
 
 impl Operational {
@@ -54,6 +58,7 @@ impl Operational {
             buffers: vec![Vec::new(); threads],
             segments: vec![0; threads],
             owner: vec![NONE; cells],
+            threshold: Threshold::default(),
         }
     }
 

@@ -23,9 +23,12 @@
 //! operation, after the writes of its cell, and before the write that overwrites what it read. A full fence is an
 //! interlocked operation on a cell of its own. A store-store fence means nothing to TSO.
 
+mod forget;
+
 use super::{Event, Finding, HappensBefore, Monitor, Operation};
 use crate::clocks::{ClockTable, join};
 use crate::graph::NONE;
+use crate::monitor::streaming::Threshold;
 
 /// A write, in the list of its cell.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +63,7 @@ pub struct Sober {
     writes: Vec<Write>,
     last: Vec<u32>,
     timestamp: Vec<u32>,
+    threshold: Threshold,
 }
 
 impl Sober {
@@ -85,6 +89,7 @@ impl Sober {
             writes: Vec::new(),
             last: vec![NONE; cells],
             timestamp: vec![0; 2 * threads],
+            threshold: Threshold::default(),
         }
     }
 

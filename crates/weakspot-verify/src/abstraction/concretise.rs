@@ -19,7 +19,7 @@ use crate::explicit::{ExplicitOptions, InternalError};
 use crate::portfolio;
 
 /// Bounds on buffers for the explicit search.
-const BOUNDS: [usize; 3] = [1, 2, 4];
+const BOUNDS: [usize; 4] = [1, 2, 4, 8];
 
 /// States of one explicit search.
 const MAX_STATES: u64 = 100_000;

@@ -22,9 +22,9 @@ use weakspot_model::task::{Budget, Limit};
 use super::buffer::{AbstractBuffer, Entry, Fifo};
 use super::buffers::BufferId;
 use super::locals::Pause;
-use super::search::{Found, Search, Visitor};
-use super::system::{Step, buffer_at, local_at};
-use super::{AbstractOptions, Domain};
+use super::search::Search;
+use super::system::{buffer_at, local_at};
+use super::{AbstractOptions, AnyFailure, Domain};
 use crate::threads::LocalId;
 
 /// All abstract states of a program.
@@ -41,7 +41,7 @@ pub struct Cover<'p> {
 /// Explores everything, errors or not.
 pub fn explore<'p>(program: &'p Program, options: &AbstractOptions, budget: &Budget) -> Result<Cover<'p>, Limit> {
     let mut search = Search::new(program, options, false);
-    let mut failures = Failures(false);
+    let mut failures = AnyFailure::default();
     search.run(&mut failures, budget, &())?;
     let mut by_control: FxHashMap<Vec<Pc>, Vec<u32>> = FxHashMap::default();
     for state in (0..search.store.len() as u32).filter(|&state| !search.store.is_retired(state)) {
@@ -51,17 +51,6 @@ pub fn explore<'p>(program: &'p Program, options: &AbstractOptions, budget: &Bud
     }
     let liveness = program.threads.iter().map(Liveness::of).collect();
     Ok(Cover { search, domain: options.domain, liveness, by_control, fails: failures.0 })
-}
-
-struct Failures(bool);
-
-impl Visitor for Failures {
-    fn failure(&mut self, _found: Found) -> bool {
-        self.0 = true;
-        false
-    }
-
-    fn transition(&mut self, _from: u32, _thread: ThreadId, _step: Step, _to: u32) {}
 }
 
 impl Cover<'_> {

@@ -231,6 +231,30 @@ fn judge(program: &Program, options: &AbstractOptions, search: &Search<'_>, foun
     }
 }
 
+/// How much there is to explore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Explored {
+    /// Abstract states stored, retired ones included.
+    pub states: u64,
+    /// Abstract transitions.
+    pub transitions: u64,
+    /// Does the abstraction break the specification?
+    pub fails: bool,
+}
+
+/// Explores everything, errors or not: the figures of the paper's Table 1.
+pub fn explore(
+    program: &Program,
+    options: &AbstractOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Explored, Limit> {
+    let mut search = Search::new(program, options, false);
+    let mut failures = AnyFailure::default();
+    search.run(&mut failures, budget, progress)?;
+    Ok(Explored { states: search.store.len() as u64, transitions: search.transitions, fails: failures.0 })
+}
+
 fn machine<'p>(program: &'p Program, options: &AbstractOptions) -> Machine<'p> {
     Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, options.model) }
 }
@@ -243,6 +267,19 @@ impl Visitor for FirstFailure {
     fn failure(&mut self, found: Found) -> bool {
         self.0 = Some(found);
         true
+    }
+
+    fn transition(&mut self, _from: u32, _thread: ThreadId, _step: Step, _to: u32) {}
+}
+
+/// Goes on after failures.
+#[derive(Default)]
+struct AnyFailure(bool);
+
+impl Visitor for AnyFailure {
+    fn failure(&mut self, _found: Found) -> bool {
+        self.0 = true;
+        false
     }
 
     fn transition(&mut self, _from: u32, _thread: ThreadId, _step: Step, _to: u32) {}

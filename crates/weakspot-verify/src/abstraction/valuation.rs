@@ -98,7 +98,7 @@ impl Valuation {
     pub(super) fn elements(&self, loc: Loc, value: Value) -> Vec<Value> {
         let Some(domain) = self.domains[loc.index()] else { return vec![value] };
         let candidates = match domain {
-            ValueDomain::Interval => vec![self.widen(Value::new(value.lo(), value.hi(), Parity::Any).unwrap_or(value))],
+            ValueDomain::Interval => vec![self.widen(value, Parity::Any)],
             ValueDomain::Sign => vec![Value::NEGATIVE, Value::exact(0), Value::POSITIVE],
             ValueDomain::Parity => vec![Value::of_parity(Parity::Even), Value::of_parity(Parity::Odd)],
         };
@@ -109,7 +109,7 @@ impl Valuation {
 
     /// What a register may keep while its thread rests.
     pub(super) fn rest(&self, thread: usize, register: Reg, value: Value) -> Value {
-        if self.registers[thread][register.index()] { self.widen(value) } else { value }
+        if self.registers[thread][register.index()] { self.widen(value, value.parity()) } else { value }
     }
 
     /// The index of the `final` block's registers, behind those of all threads.
@@ -117,9 +117,9 @@ impl Valuation {
         thread.map_or(program.threads.len(), ThreadId::index)
     }
 
-    /// The smallest interval between landmarks that includes the value; its parity is kept.
-    fn widen(&self, value: Value) -> Value {
-        let widened = Value::new(self.floor(value.lo()), self.ceiling(value.hi()), value.parity());
+    /// The smallest interval between landmarks that includes the value, cut down to a parity that all of it has.
+    fn widen(&self, value: Value, parity: Parity) -> Value {
+        let widened = Value::new(self.floor(value.lo()), self.ceiling(value.hi()), parity);
         widened.unwrap_or(value)
     }
 
@@ -283,7 +283,8 @@ mod tests {
         assert_eq!(valuation.elements(X, Value::exact(3)), [Value::between(2, 4).unwrap()]);
         assert_eq!(valuation.elements(X, Value::exact(9)), [above(6)]);
         assert_eq!(valuation.elements(X, Value::between(0, 3).unwrap()), [Value::between(0, 4).unwrap()]);
-        assert_eq!(valuation.rest(0, Reg(0), Value::exact(-7)), Value::NEGATIVE);
+        let odd = Value::NEGATIVE.meet(Value::of_parity(Parity::Odd)).unwrap();
+        assert_eq!(valuation.rest(0, Reg(0), Value::exact(-7)), odd, "registers keep their parity");
     }
 
     #[test]

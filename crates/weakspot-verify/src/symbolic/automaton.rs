@@ -20,26 +20,42 @@
 //!
 //! Deliberately absent: complement, and every operation no engine asks for.
 
+mod configurations;
 mod dfa;
+mod meter;
 mod operations;
 #[cfg(test)]
 mod tests;
+mod widening;
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use weakspot_model::ids::Loc;
+use weakspot_model::ids::{Loc, ThreadId};
+use weakspot_model::task::Budget;
 
+pub(super) use self::configurations::{Configuration, Solo, SoloStep};
 use self::dfa::Dfa;
+use self::meter::Meter;
+use crate::threads::LocalId;
 
-/// A store: index into the alphabet of [`Languages`].
+/// A letter: index into the alphabet of [`Languages`]. In a buffer automaton every letter is a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Symbol(pub u32);
 
-/// A set of buffer contents: index into [`Languages`]. Equal ids mean equal sets and the other way round.
+/// What a symbol stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Letter {
+    /// A pending store.
+    Store(Loc, i64),
+    /// Where a thread rests; ends its part of a configuration (see [`super::configurations`]).
+    Rest(ThreadId, LocalId),
+}
+
+/// A set of buffer contents: index into [`Languages`]. Equal ids mean equal sets and the other way round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Language(pub u32);
 
 impl Language {
@@ -67,13 +83,15 @@ enum Operation {
     Union(Language, Language),
     Suffixes(Language, Language),
     Thinned(Language),
+    Commit(Language, ThreadId, Symbol),
+    Widened(Language, usize),
 }
 
 /// The arena of languages over one alphabet.
 #[derive(Debug)]
 pub struct Languages {
-    stores: Vec<(Loc, i64)>,
-    symbols: FxHashMap<(Loc, i64), Symbol>,
+    letters: Vec<Letter>,
+    symbols: FxHashMap<Letter, Symbol>,
     automata: Vec<Dfa>,
     index: HashTable<Language>,
     known: FxHashMap<Operation, Language>,
@@ -82,6 +100,8 @@ pub struct Languages {
     inclusions: FxHashMap<(Language, Language), bool>,
     last_stores: FxHashMap<(Language, Loc), LastStores>,
     bytes: usize,
+    /// Stops an operation that takes too long.
+    meter: Meter,
 }
 
 impl Default for Languages {
@@ -94,7 +114,7 @@ impl Languages {
     /// Holds [`Language::EMPTY`] and [`Language::EMPTY_WORD`].
     pub fn new() -> Self {
         let mut languages = Self {
-            stores: Vec::new(),
+            letters: Vec::new(),
             symbols: FxHashMap::default(),
             automata: Vec::new(),
             index: HashTable::new(),
@@ -103,6 +123,7 @@ impl Languages {
             inclusions: FxHashMap::default(),
             last_stores: FxHashMap::default(),
             bytes: 0,
+            meter: Meter::default(),
         };
         languages.intern(Dfa::empty());
         let empty_word = languages.word(&[]);
@@ -110,19 +131,53 @@ impl Languages {
         languages
     }
 
+    /// From now on operations stop when the budget's time is over. What they give then is worthless:
+    /// [`Languages::is_interrupted`] says so.
+    pub fn limit(&mut self, budget: &Budget) {
+        self.meter = Meter::new(budget);
+    }
+
+    /// From now on operations take as long as they take.
+    pub fn unlimit(&mut self) {
+        self.meter = Meter::default();
+    }
+
+    /// Was an operation stopped because time is over?
+    pub fn is_interrupted(&self) -> bool {
+        self.meter.has_stopped()
+    }
+
     /// The symbol of a store.
     pub fn symbol(&mut self, loc: Loc, value: i64) -> Symbol {
-        let fresh = Symbol(self.stores.len() as u32);
-        let symbol = *self.symbols.entry((loc, value)).or_insert(fresh);
+        self.symbol_of(Letter::Store(loc, value))
+    }
+
+    /// The symbol of a letter.
+    pub fn symbol_of(&mut self, letter: Letter) -> Symbol {
+        let fresh = Symbol(self.letters.len() as u32);
+        let symbol = *self.symbols.entry(letter).or_insert(fresh);
         if symbol == fresh {
-            self.stores.push((loc, value));
+            self.letters.push(letter);
         }
         symbol
     }
 
+    /// The letter a symbol stands for.
+    pub fn letter(&self, symbol: Symbol) -> Letter {
+        self.letters[symbol.0 as usize]
+    }
+
     /// The store a symbol stands for.
     pub fn store(&self, symbol: Symbol) -> (Loc, i64) {
-        self.stores[symbol.0 as usize]
+        match self.letter(symbol) {
+            Letter::Store(loc, value) => (loc, value),
+            Letter::Rest(..) => unreachable!("invariant: buffers hold stores"),
+        }
+    }
+
+    /// The store a symbol stands for, if it stands for one.
+    pub fn stored(&self, symbol: Symbol) -> Option<(Loc, i64)> {
+        if let Letter::Store(loc, value) = self.letter(symbol) { Some((loc, value)) } else { None }
     }
 
     /// Is the empty buffer one of the contents?

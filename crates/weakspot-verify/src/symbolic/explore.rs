@@ -162,6 +162,13 @@ impl<'p, 'o> Explorer<'p, 'o> {
         self.nodes.len() as u64
     }
 
+    /// States of the automata of all states that are not retired.
+    pub(super) fn automaton_states(&self) -> u64 {
+        let live = self.nodes.iter().filter(|node| !node.retired);
+        let sizes = live.flat_map(|node| node.buffers.iter().map(|&buffer| self.system.languages.size(buffer) as u64));
+        sizes.sum()
+    }
+
     pub(super) fn max_depth(&self) -> u64 {
         u64::from(self.max_depth)
     }
@@ -172,6 +179,13 @@ impl<'p, 'o> Explorer<'p, 'o> {
 
     /// Searches until everything is covered, the first error (unless all are wanted) or a limit.
     pub(super) fn run(&mut self, budget: &Budget, progress: &dyn Progress) -> Result<Option<Limit>, Unsupported> {
+        self.system.languages.limit(budget);
+        let end = self.run_on(budget, progress);
+        self.system.languages.unlimit();
+        end
+    }
+
+    fn run_on(&mut self, budget: &Budget, progress: &dyn Progress) -> Result<Option<Limit>, Unsupported> {
         while let Some((node, label)) = self.next_action() {
             if self.failure.is_some() && !self.options.all_errors {
                 return Ok(None);
@@ -187,6 +201,9 @@ impl<'p, 'o> Explorer<'p, 'o> {
                 return Ok(Some(Limit::States(most)));
             }
             self.take(node, label)?;
+            if self.system.languages.is_interrupted() {
+                return Ok(Some(budget.exhausted(0).unwrap_or(Limit::Time)));
+            }
         }
         Ok(None)
     }
@@ -400,6 +417,9 @@ impl<'p, 'o> Explorer<'p, 'o> {
     }
 
     fn fail(&mut self, error: ErrorState, failure: Failure) {
+        if self.system.languages.is_interrupted() {
+            return;
+        }
         self.errors.insert(error);
         self.failure.get_or_insert(failure);
     }

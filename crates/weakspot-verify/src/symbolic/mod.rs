@@ -1,29 +1,34 @@
 //! `verify --engine symbolic`: unbounded store buffers as automata (Linden, Wolper, SPIN 2010), carried further.
 //!
-//! A symbolic state has one control point for each thread, one memory, and for each store buffer a regular language: the
-//! set of all contents it can have. Actions work on whole languages, and a cycle that makes a buffer grow is repeated
-//! any number of times in one step. So a program with unbounded loops and unbounded buffers is often explored to the end
-//! in a few hundred states.
+//! Sets of store-buffer contents are regular languages. Actions work on whole languages, and a cycle that makes a buffer grow
+//! is repeated any number of times in one step. So a program with unbounded loops and unbounded buffers is explored to the
+//! end in a few dozen states. There are two searches:
+//!
+//! * `relation`, for TSO: a state is a memory and one language for all threads together, control points included.
+//! * `explore`, for PSO, for SC and where the first gives up: a state has one control point for each thread, one memory,
+//!   and one language for each store buffer, as in the paper.
 //!
 //! | paper | here |
 //! |---|---|
 //! | Sec. 2, operational TSO | [`weakspot_model::machine`] |
 //! | Sec. 3, buffer automata and their operations | [`automaton`] |
+//! | Sec. 3, one representation for many contents | `relation`, `automaton::configurations` |
 //! | Sec. 3, a state and its transitions | `state`, `moves` |
 //! | Sec. 4, independence | `moves` |
 //! | Sec. 4, Alg. 1 to 3: sleep sets, state inclusion | `explore` |
 //! | Sec. 4, cycle condition and `cycle(ss, s)` | `accelerate` |
-//! | – (counterexamples as executions) | `witness` |
+//! | – (counterexamples as executions) | `witness`, `relation::trace` |
 //! | Table 2: stored, visited, depth, errors | [`SymbolicReport`] |
 //!
 //! # What the answers mean
 //! * `Verified` and `Violated` are exact for unbounded buffers. A violation has been replayed on the reference machine.
-//! * Acceleration need not find every infinite set of contents (no method can be complete and always exact with one
-//!   language for each buffer). Then the search goes on until a limit of the budget: `Inconclusive`.
+//! * Neither search has to end. Then it goes on until a limit of the budget: `Inconclusive`.
 //!
 //! # Where it departs from the paper, and why that is sound
 //! | departure | argument in |
 //! |---|---|
+//! | threads run alone while memory stays; one language for all threads | `relation` |
+//! | widening, and exact answers from it | `relation` |
 //! | due stores are performed with the step before them | `moves` |
 //! | finer independence | `moves` |
 //! | a fence waits for the own buffer instead of emptying all buffers | LANGUAGE.md |
@@ -43,6 +48,7 @@ mod accelerate;
 pub mod automaton;
 mod explore;
 mod moves;
+mod relation;
 mod state;
 mod witness;
 
@@ -56,6 +62,7 @@ use weakspot_model::task::{Budget, Progress, Verdict};
 
 use self::explore::Explorer;
 use self::moves::{System, Unsupported};
+use self::relation::{End, Search};
 
 /// How to search.
 #[derive(Debug, Clone)]
@@ -84,19 +91,24 @@ impl SymbolicOptions {
 pub struct SymbolicReport {
     /// The answer.
     pub verdict: Verdict,
-    /// Symbolic states stored, those retired later included.
+    /// Symbolic states stored: for TSO one for each memory reached (`relation`); in the search over products of
+    /// languages (`explore`) one for each product, those retired later included.
     pub states_stored: u64,
     /// Symbolic states generated.
     pub states_visited: u64,
-    /// Actions taken.
+    /// Actions taken. What a thread does alone in one memory is none.
     pub transitions: u64,
     /// The longest path to a stored state; an acceleration counts as one step.
     pub max_depth: u64,
     /// Distinct error states found: control and memory of a state in which two threads are inside, a thread is about to
-    /// fail, the program is deadlocked or `final` fails. One, unless [`SymbolicOptions::all_errors`].
+    /// fail, the program is deadlocked or `final` fails. With [`SymbolicOptions::all_errors`] and no limit reached, all
+    /// there are. (The paper counts the states of its own search that are errors. Such a state also has automata, and which
+    /// of them there are depends on the order of the search; its figures cannot be compared but for zero.)
     pub errors: u64,
-    /// Cycles that were repeated any number of times in one step.
+    /// How often a finite set of buffer contents became an infinite one.
     pub accelerations: u64,
+    /// States of the automata of all stored states together.
+    pub automaton_states: u64,
 }
 
 /// Why there is no answer at all.
@@ -150,6 +162,11 @@ pub fn verify(
         Outcome::Pruned => return Ok(at_once(Verdict::Verified, 0)),
         Outcome::Failed(_) => return Ok(at_once(Verdict::Violated(witness::judge(&machine, Vec::new())?), 1)),
     }
+    if options.model == MemoryModel::Tso
+        && let Some(report) = by_memory(machine, options, budget, progress)?
+    {
+        return Ok(report);
+    }
     let mut explorer = Explorer::new(System::new(machine), options);
     let limit = explorer.run(budget, progress)?;
     let verdict = match (explorer.failure.take(), limit) {
@@ -165,7 +182,35 @@ pub fn verify(
         max_depth: explorer.max_depth(),
         errors: explorer.errors(),
         accelerations: explorer.accelerator.accepted,
+        automaton_states: explorer.automaton_states(),
     })
+}
+
+/// The search by memory; `None` if it gives up.
+fn by_memory(
+    machine: Machine<'_>,
+    options: &SymbolicOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Option<SymbolicReport>, SymbolicError> {
+    let mut search = Search::new(machine, options);
+    let end = search.run(budget, progress);
+    let verdict = match (search.take_failure(), end) {
+        (Some(failure), _) => Verdict::Violated(search.witness(&failure)?),
+        (None, End::Limit(limit)) => Verdict::Inconclusive(limit),
+        (None, End::Done) => Verdict::Verified,
+        (None, End::GaveUp) => return Ok(None),
+    };
+    Ok(Some(SymbolicReport {
+        verdict,
+        states_stored: search.stored(),
+        states_visited: search.visited,
+        transitions: search.transitions,
+        max_depth: search.max_depth(),
+        errors: search.errors(),
+        accelerations: search.accelerations,
+        automaton_states: search.automaton_states(),
+    }))
 }
 
 /// The program ends before it has begun.
@@ -178,5 +223,6 @@ fn at_once(verdict: Verdict, errors: u64) -> SymbolicReport {
         max_depth: 0,
         errors,
         accelerations: 0,
+        automaton_states: 0,
     }
 }

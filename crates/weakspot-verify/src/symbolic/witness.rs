@@ -26,7 +26,7 @@ use super::state::Buffers;
 type Words = Vec<VecDeque<Symbol>>;
 
 /// Something of the execution, as far as buffers are concerned.
-enum Event {
+pub(super) enum Event {
     /// An action that leaves the buffers alone.
     Other(Action),
     /// A store.
@@ -211,7 +211,7 @@ impl Backwards {
 }
 
 /// The actions of an execution. For each buffer, the number of stores each store that is left stands for.
-fn forwards(events: Vec<Event>, buffers: usize) -> Vec<Action> {
+pub(super) fn forwards(events: Vec<Event>, buffers: usize) -> Vec<Action> {
     let mut stands_for: Vec<VecDeque<usize>> = vec![VecDeque::new(); buffers];
     let mut actions = Vec::new();
     for event in events {

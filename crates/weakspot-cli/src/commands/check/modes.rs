@@ -1,5 +1,7 @@
 //! From the arguments of `check` to what is asked of the engines.
 
+use std::path::Path;
+
 use weakspot_check::{CheckOptions, Engine, MonitorKind, Sampling};
 use weakspot_model::buffer::MemoryModel;
 
@@ -33,9 +35,11 @@ pub fn refuse_unfitting_options(args: &CheckArgs) -> Result<(), Failure> {
         (args.random.is_some(), "`--random`"),
         (args.pct.is_some(), "`--pct`"),
         (args.replay.is_some(), "`--replay`"),
+        (args.record.is_some(), "`--record`"),
         (args.monitor.is_some(), "`--monitor`"),
         (args.unroll.is_some(), "`--unroll`"),
     ];
+    refuse_unfitting_record(args)?;
     if let (CheckEngine::Attack, Some((_, option))) =
         (args.engine, stateless_only.into_iter().find(|(given, _)| *given))
     {
@@ -90,6 +94,27 @@ fn refuse_contradicting_modes(args: &CheckArgs) -> Result<(), Failure> {
             "`--replay` and `--all` contradict each other".to_owned(),
             "a replay runs one schedule and lists everything it finds there: leave out `--all`",
         );
+    }
+    Ok(())
+}
+
+fn refuse_unfitting_record(args: &CheckArgs) -> Result<(), Failure> {
+    let Some(path) = &args.record else {
+        if args.record_format.is_some() {
+            return refuse("`--record-format` is for recorded executions".to_owned(), "add `--record FILE`");
+        }
+        return Ok(());
+    };
+    if args.engine == CheckEngine::Attack {
+        let help = "the attack engine looks at states; `--engine stateless` explores executions";
+        return refuse("`--record` does not fit `--engine attack`".to_owned(), help);
+    }
+    if path == Path::new("-") {
+        return refuse("executions cannot be recorded to standard output".to_owned(), "name a file");
+    }
+    if args.limits.jobs.is_some_and(|jobs| jobs.get() > 1) {
+        let help = "executions are recorded one after the other: leave out `--jobs`";
+        return refuse("`--record` and `--jobs` contradict each other".to_owned(), help);
     }
     Ok(())
 }

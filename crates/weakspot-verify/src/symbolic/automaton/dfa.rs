@@ -4,11 +4,14 @@
 //! minimal, and its states are numbered breadth-first along ascending symbols. So two languages are equal exactly if
 //! their automata are equal as data, which is what the arena's hash table compares.
 
-use std::hash::Hash;
+use std::cell::RefCell;
+use std::hash::{BuildHasher, Hash, Hasher};
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::Symbol;
+use super::meter::Meter;
 
 /// A canonical minimal deterministic automaton. State 0 is the start.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -68,28 +71,36 @@ pub(super) struct RawDfa {
 impl RawDfa {
     /// Visits every key reachable from `start`. `visit` says whether a key accepts and where its symbols lead (each
     /// symbol once).
-    pub(super) fn explore<K: Clone + Eq + Hash>(start: K, visit: impl FnMut(&K) -> (bool, Vec<(Symbol, K)>)) -> Self {
-        Self::explore_up_to(usize::MAX, start, visit).expect("invariant: memory ends before that many keys")
+    pub(super) fn explore<K: Clone + Eq + Hash>(
+        meter: &Meter,
+        start: K,
+        visit: impl FnMut(&K) -> (bool, Vec<(Symbol, K)>),
+    ) -> Self {
+        Self::explore_up_to(meter, usize::MAX, start, visit).expect("invariant: memory ends before that many keys")
     }
 
     /// The same, but gives up when there are more than `most` keys.
     fn explore_up_to<K: Clone + Eq + Hash>(
+        meter: &Meter,
         most: usize,
         start: K,
         mut visit: impl FnMut(&K) -> (bool, Vec<(Symbol, K)>),
     ) -> Option<Self> {
         let mut raw = Self::default();
-        let mut index: FxHashMap<K, u32> = FxHashMap::default();
-        let mut keys = vec![start.clone()];
-        index.insert(start, 0);
+        let mut index: HashTable<u32> = HashTable::new();
+        let mut keys = vec![start];
+        index.insert_unique(FxBuildHasher.hash_one(&keys[0]), 0, |_| 0);
         let mut next = 0;
         while next < keys.len() {
-            let (accepting, successors) = visit(&keys[next]);
+            let (accepting, successors) = if meter.goes_on() { visit(&keys[next]) } else { Default::default() };
             let mut edges: Vec<(Symbol, u32)> = Vec::with_capacity(successors.len());
             for (symbol, key) in successors {
-                let target = *index.entry(key.clone()).or_insert_with(|| {
+                let hash = FxBuildHasher.hash_one(&key);
+                let target = index.find(hash, |&known| keys[known as usize] == key).copied().unwrap_or_else(|| {
                     keys.push(key);
-                    (keys.len() - 1) as u32
+                    let fresh = (keys.len() - 1) as u32;
+                    index.insert_unique(hash, fresh, |&known| FxBuildHasher.hash_one(&keys[known as usize]));
+                    fresh
                 });
                 edges.push((symbol, target));
             }
@@ -105,7 +116,7 @@ impl RawDfa {
     }
 
     /// The canonical minimal automaton of the same language.
-    pub(super) fn minimal(mut self) -> Dfa {
+    pub(super) fn minimal(mut self, meter: &Meter) -> Dfa {
         let useful = self.useful();
         if !useful[0] {
             return Dfa::empty();
@@ -113,7 +124,7 @@ impl RawDfa {
         for edges in &mut self.edges {
             edges.retain(|&(_, target)| useful[target as usize]);
         }
-        let classes = self.equivalent(&useful);
+        let classes = self.equivalent(meter, &useful);
         self.number(&classes)
     }
 
@@ -139,21 +150,43 @@ impl RawDfa {
     }
 
     /// Moore's partition refinement: the class of each useful state; useless states are class 0 and never looked at.
-    fn equivalent(&self, useful: &[bool]) -> Vec<u32> {
+    fn equivalent(&self, meter: &Meter, useful: &[bool]) -> Vec<u32> {
         let mut classes: Vec<u32> = self.accepting.iter().map(|&accepting| u32::from(accepting)).collect();
+        let mut refined = classes.clone();
+        let mut index: HashTable<u32> = HashTable::new();
         let mut count = 0;
         loop {
-            let mut index: FxHashMap<(u32, Vec<(Symbol, u32)>), u32> = FxHashMap::default();
-            let mut refined = classes.clone();
-            for state in (0..classes.len()).filter(|&state| useful[state]) {
-                let row = self.edges[state].iter().map(|&(symbol, target)| (symbol, classes[target as usize]));
-                let signature = (classes[state], row.collect());
-                let fresh = index.len() as u32;
-                refined[state] = *index.entry(signature).or_insert(fresh);
+            index.clear();
+            let hash = |state: u32| {
+                let mut hasher = FxBuildHasher.build_hasher();
+                classes[state as usize].hash(&mut hasher);
+                for &(symbol, target) in &self.edges[state as usize] {
+                    (symbol, classes[target as usize]).hash(&mut hasher);
+                }
+                hasher.finish()
+            };
+            let alike = |one: u32, other: u32| {
+                let (left, right) = (&self.edges[one as usize], &self.edges[other as usize]);
+                classes[one as usize] == classes[other as usize]
+                    && left.len() == right.len()
+                    && left.iter().zip(right).all(|(l, r)| l.0 == r.0 && classes[l.1 as usize] == classes[r.1 as usize])
+            };
+            let mut fresh = 0;
+            for state in (0..classes.len() as u32).filter(|&state| useful[state as usize]) {
+                if !meter.goes_on() {
+                    return classes;
+                }
+                let hash_here = hash(state);
+                let known = index.find(hash_here, |&other| alike(state, other)).copied();
+                if known.is_none() {
+                    index.insert_unique(hash_here, state, |&other| hash(other));
+                    fresh += 1;
+                }
+                refined[state as usize] = known.map_or(fresh - 1, |other| refined[other as usize]);
             }
-            let stable = index.len() == count;
-            count = index.len();
-            classes = refined;
+            let stable = fresh == count;
+            count = fresh;
+            std::mem::swap(&mut classes, &mut refined);
             if stable {
                 return classes;
             }
@@ -190,6 +223,8 @@ pub(super) struct Nfa {
     accepting: Vec<bool>,
     edges: Vec<Vec<(Symbol, u32)>>,
     empty_moves: Vec<Vec<u32>>,
+    /// Scratch space of the closure: all false between calls.
+    seen: RefCell<Vec<bool>>,
 }
 
 impl Nfa {
@@ -227,13 +262,13 @@ impl Nfa {
     }
 
     /// The subset construction.
-    pub(super) fn determinise(&self, start: &[u32]) -> RawDfa {
-        self.determinise_up_to(usize::MAX, start).expect("invariant: memory ends before that many subsets")
+    pub(super) fn determinise(&self, meter: &Meter, start: &[u32]) -> RawDfa {
+        self.determinise_up_to(meter, usize::MAX, start).expect("invariant: memory ends before that many subsets")
     }
 
     /// The same, but gives up when there are more than `most` subsets.
-    pub(super) fn determinise_up_to(&self, most: usize, start: &[u32]) -> Option<RawDfa> {
-        RawDfa::explore_up_to(most, self.closure(start.to_vec()), |subset| {
+    pub(super) fn determinise_up_to(&self, meter: &Meter, most: usize, start: &[u32]) -> Option<RawDfa> {
+        RawDfa::explore_up_to(meter, most, self.closure(start.to_vec()), |subset| {
             let accepting = subset.iter().any(|&state| self.accepting[state as usize]);
             let mut targets: Vec<(Symbol, u32)> =
                 subset.iter().flat_map(|&state| self.edges[state as usize].iter().copied()).collect();
@@ -248,14 +283,25 @@ impl Nfa {
     fn closure(&self, mut subset: Vec<u32>) -> Vec<u32> {
         subset.sort_unstable();
         subset.dedup();
+        if subset.iter().all(|&state| self.empty_moves[state as usize].is_empty()) {
+            return subset;
+        }
+        let mut seen = self.seen.borrow_mut();
+        seen.resize(self.accepting.len(), false);
+        for &state in &subset {
+            seen[state as usize] = true;
+        }
         let mut next = 0;
         while next < subset.len() {
             for &target in &self.empty_moves[subset[next] as usize] {
-                if !subset.contains(&target) {
+                if !std::mem::replace(&mut seen[target as usize], true) {
                     subset.push(target);
                 }
             }
             next += 1;
+        }
+        for &state in &subset {
+            seen[state as usize] = false;
         }
         subset.sort_unstable();
         subset

@@ -26,10 +26,10 @@ enum Last {
 impl Languages {
     /// The language of one word.
     pub fn word(&mut self, word: &[Symbol]) -> Language {
-        let raw = RawDfa::explore(0, |&at: &usize| {
+        let raw = RawDfa::explore(&self.meter, 0, |&at: &usize| {
             (at == word.len(), word.get(at).map(|&s| (s, at + 1)).into_iter().collect())
         });
-        self.intern(raw.minimal())
+        self.intern_raw(raw)
     }
 
     /// `store`: every word gets one more symbol at its end.
@@ -45,7 +45,7 @@ impl Languages {
                     nfa.edge(start + state, symbol, end);
                 }
             }
-            nfa.determinise(&[start])
+            nfa.determinise(&this.meter, &[start])
         })
     }
 
@@ -54,7 +54,7 @@ impl Languages {
     pub fn after_load(&mut self, language: Language, loc: Loc, value: i64, in_memory: bool) -> Language {
         self.remember(Operation::AfterLoad(language, loc, value, in_memory), |this| {
             let automaton = this.automaton(language);
-            RawDfa::explore((0, Last::Absent), |&(state, last)| {
+            RawDfa::explore(&this.meter, (0, Last::Absent), |&(state, last)| {
                 let accepting = automaton.accepts(state)
                     && match last {
                         Last::Absent => in_memory,
@@ -116,7 +116,7 @@ impl Languages {
         let Some(start) = self.automaton(language).next(0, symbol) else { return Language::EMPTY };
         self.remember(Operation::Quotient(language, symbol), |this| {
             let automaton = this.automaton(language);
-            RawDfa::explore(start, |&state| (automaton.accepts(state), automaton.edges(state).to_vec()))
+            RawDfa::explore(&this.meter, start, |&state| (automaton.accepts(state), automaton.edges(state).to_vec()))
         })
     }
 
@@ -137,7 +137,7 @@ impl Languages {
         self.remember(Operation::Union(left, right), |this| {
             let mut nfa = Nfa::default();
             let starts = [nfa.embed(this.automaton(left)), nfa.embed(this.automaton(right))];
-            nfa.determinise(&starts)
+            nfa.determinise(&this.meter, &starts)
         })
     }
 
@@ -159,9 +159,11 @@ impl Languages {
         for state in (0..round.len() as u32).filter(|&state| round.accepts(state)) {
             nfa.empty_move(again + state, again);
         }
-        let raw = nfa.determinise_up_to(MOST_SUBSETS, &[start]);
-        let language = raw.map(|raw| self.intern(raw.minimal()));
-        self.stars.insert((prefix, repeated), language);
+        let raw = nfa.determinise_up_to(&self.meter, MOST_SUBSETS, &[start]);
+        let language = raw.map(|raw| self.intern_raw(raw));
+        if !self.is_interrupted() {
+            self.stars.insert((prefix, repeated), language);
+        }
         language
     }
 
@@ -174,14 +176,19 @@ impl Languages {
             let start = nfa.embed(automaton);
             // Inside a row: a store was left out, and the next one has to be to the same location.
             let mut inside: FxHashMap<(u32, Loc), u32> = FxHashMap::default();
+            let thinnable = |state: u32| {
+                automaton
+                    .edges(state)
+                    .iter()
+                    .filter_map(|&(symbol, target)| Some((symbol, this.stored(symbol)?.0, target)))
+            };
             for state in 0..automaton.len() as u32 {
-                for &(symbol, _) in automaton.edges(state) {
-                    inside.entry((state, this.store(symbol).0)).or_insert_with(|| nfa.state(false));
+                for (_, loc, _) in thinnable(state) {
+                    inside.entry((state, loc)).or_insert_with(|| nfa.state(false));
                 }
             }
             for state in 0..automaton.len() as u32 {
-                for &(symbol, target) in automaton.edges(state) {
-                    let loc = this.store(symbol).0;
+                for (symbol, loc, target) in thinnable(state) {
                     let here = inside[&(state, loc)];
                     nfa.edge(here, symbol, start + target);
                     if let Some(&there) = inside.get(&(target, loc)) {
@@ -190,7 +197,7 @@ impl Languages {
                     }
                 }
             }
-            nfa.determinise(&[start])
+            nfa.determinise(&this.meter, &[start])
         })
     }
 
@@ -216,12 +223,13 @@ impl Languages {
                 return Some((symbols, kept));
             }
             for &(symbol, target) in automaton.edges(state) {
-                let loc = self.store(symbol).0;
-                if row.is_some_and(|row| row != loc) {
+                let loc = self.stored(symbol).map(|store| store.0);
+                if row.is_some() && row != loc {
                     continue;
                 }
                 let keep = (word.get(at) == Some(&symbol)).then_some(((target, at + 1, None), true));
-                for (next, keeps) in keep.into_iter().chain([((target, at, Some(loc)), false)]) {
+                let leave_out = loc.map(|loc| ((target, at, Some(loc)), false));
+                for (next, keeps) in keep.into_iter().chain(leave_out) {
                     if let Entry::Vacant(entry) = came_from.entry(next) {
                         entry.insert(Some((place, symbol, keeps)));
                         waiting.push_back(next);
@@ -241,7 +249,7 @@ impl Languages {
         let Some(ends) = self.states_after(prefix, whole) else { return Language::EMPTY };
         self.remember(Operation::Suffixes(prefix, whole), |this| {
             let automaton = this.automaton(whole);
-            RawDfa::explore(ends.clone(), |states| {
+            RawDfa::explore(&this.meter, ends.clone(), |states| {
                 let accepting = states.iter().all(|&state| automaton.accepts(state));
                 let step = |&(symbol, _): &(Symbol, u32)| {
                     let mut targets: Vec<u32> =
@@ -292,7 +300,9 @@ impl Languages {
             return known;
         }
         let answer = self.check_inclusion(large, small);
-        self.inclusions.insert((large, small), answer);
+        if !self.is_interrupted() {
+            self.inclusions.insert((large, small), answer);
+        }
         answer
     }
 
@@ -303,7 +313,7 @@ impl Languages {
         let mut next = 0;
         while next < seen.len() {
             let (in_large, in_small) = seen[next];
-            if small.accepts(in_small) && !large.accepts(in_large) {
+            if small.accepts(in_small) && !large.accepts(in_large) || !self.meter.goes_on() {
                 return false;
             }
             for &(symbol, target) in small.edges(in_small) {
@@ -317,13 +327,20 @@ impl Languages {
         true
     }
 
-    fn remember(&mut self, operation: Operation, compute: impl FnOnce(&Self) -> RawDfa) -> Language {
+    pub(super) fn remember(&mut self, operation: Operation, compute: impl FnOnce(&Self) -> RawDfa) -> Language {
         if let Some(&known) = self.known.get(&operation) {
             return known;
         }
-        let automaton = compute(self).minimal();
-        let language = self.intern(automaton);
-        self.known.insert(operation, language);
+        let raw = compute(self);
+        let language = self.intern_raw(raw);
+        if !self.is_interrupted() {
+            self.known.insert(operation, language);
+        }
         language
+    }
+
+    pub(super) fn intern_raw(&mut self, raw: RawDfa) -> Language {
+        let automaton = raw.minimal(&self.meter);
+        self.intern(automaton)
     }
 }

@@ -1,0 +1,477 @@
+//! TSO by memory: one stored state for each content of memory, one automaton for all threads in it.
+//!
+//! A stored state is a memory (with the owners of the mutexes) and the set of all *configurations* it has been reached
+//! with: the control point and the buffer of every thread, spelled as one word (`automaton::configurations`). The set is one
+//! regular language, so buffers and control points of different threads stay related exactly, and a program has as many
+//! stored states as its memory has contents, however many control points there are. The paper (Sec. 3) suggests to join
+//! all contents that belong to the same control locations; this goes on until memory is all that tells states apart.
+//!
+//! | paper | here |
+//! |---|---|
+//! | store, load; a cycle of one process and its acceleration | `Languages::after_solo`: all of them at once |
+//! | commit | `Languages::after_commit` |
+//! | sync | part of `after_solo`: a thread whose buffer is empty passes it |
+//! | independence of processes between commits | threads run alone one after the other, in one order only |
+//! | state inclusion | `Languages::includes`, against everything stored for the memory |
+//!
+//! # Threads run alone
+//! Let memory be fixed. What a thread can do then depends on its control point and on what it sees of its own buffer: the
+//! youngest store to each location it loads, and whether the buffer is empty ([`steps`]). That is finite, so what it can
+//! append while it runs is a regular language, for all its loops together, and `after_solo` computes it without a guess.
+//! Steps of one thread that leave memory and mutexes alone neither help nor hinder those of another: letting the threads
+//! run one after the other gives every configuration any interleaving gives. What is left are the *changes*: a commit, or
+//! an act on memory, a mutex or a condition variable (whose thread has an empty buffer, under TSO). A growth of a stored
+//! state takes in what arrived, lets all threads run, and sends the results of all changes on. Nothing is lost or added,
+//! so the union of all growths is the set of reachable configurations, up to what follows.
+//!
+//! # Stores that are overwritten at once
+//! As in [`super::accelerate`]: a content with stores left out, each directly before another store to the same location,
+//! can do nothing the full content cannot. The stored languages are closed under that (`Languages::thinned`), for stores
+//! to any number of locations; the argument given there is about words with any locations in them.
+//!
+//! # Widening, and why answers are exact all the same
+//! Growths need not come to an end. After a while the search is run again with languages widened
+//! (`automaton::widening`): every memory has finitely many widened languages for a depth, so that ends. What it finds
+//! contains everything reachable. Hence
+//! * no error with widening: no error, and the program is verified;
+//! * every error state found with widening was found exactly before: that are all there are, and
+//!   [`SymbolicReport::errors`](super::SymbolicReport::errors) is exact;
+//! * otherwise the exact search goes on, until it has found all that widening left possible or it is time to widen again,
+//!   with states merged that look alike a letter deeper.
+//!
+//! A violation is only ever reported from the exact search; [`trace`] turns it into an execution. When all turns are over
+//! the search gives up, and [`super::verify`] starts the search over products of languages ([`super::explore`]), which is
+//! also what PSO and SC use.
+//!
+//! # What is counted
+//! Stored states are entries of the table. Beside it there is a log of all growths, which only counterexamples are made
+//! from. An error state is a memory with the control points of all threads, in which two threads are inside, a thread is
+//! about to fail, or everything rests although it should not. Mutual exclusion that is broken does not end an execution
+//! here: error states behind other error states count. (Before it is reported, an execution is cut where the reference
+//! machine sees the first problem.)
+
+mod steps;
+mod trace;
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashSet;
+use weakspot_model::ids::ThreadId;
+use weakspot_model::machine::{Action, Machine, Rest};
+use weakspot_model::problem::ProblemKind;
+use weakspot_model::task::{Budget, Limit, Progress};
+
+use self::steps::{Act, Reaction, Shared, Threads};
+use super::SymbolicOptions;
+use super::automaton::{Configuration, Language, Languages, Symbol};
+use crate::intern::Interner;
+use crate::threads::LocalId;
+
+/// How a language came to a stored state.
+#[derive(Debug, Clone)]
+enum Arrival {
+    /// It is where the program starts.
+    Start,
+    /// By a change, from what an earlier growth ended with.
+    From(usize, Change),
+}
+
+/// An action that changes memory, the mutexes, or other threads.
+#[derive(Debug, Clone)]
+enum Change {
+    Commit { thread: ThreadId, store: Symbol },
+    Act(Act),
+}
+
+/// One growth of a stored state. The log is what counterexamples are made from.
+#[derive(Debug)]
+struct Growth {
+    shared: u32,
+    /// Where the new configurations came from.
+    arrivals: Vec<Arrival>,
+    /// All that arrived.
+    arrived: Language,
+    /// That, and what threads can do alone from there.
+    exact: Language,
+    /// That, and what it makes superfluous.
+    closed: Language,
+}
+
+/// A stored state: a memory, with all configurations it was reached with.
+#[derive(Debug, Default)]
+struct Entry {
+    language: Language,
+    /// What arrived since it was last looked at.
+    arrived: Language,
+    arrivals: Vec<Arrival>,
+    waiting: bool,
+    growths: usize,
+    /// Changes on a path to it.
+    depth: u64,
+}
+
+/// A reachable configuration in which something goes wrong, and the action with which it does, if it is one.
+pub(super) struct Failure {
+    growth: usize,
+    configuration: Configuration,
+    last: Option<Action>,
+}
+
+/// A thread that can fail: what it sees of its buffer, where it rests, and the choice it makes.
+type Fail = (ThreadId, (u32, LocalId, i64));
+
+/// An error state: memory, where all threads rest, and who fails if it is one thread.
+type ErrorState = (u32, Box<[LocalId]>, Option<ThreadId>);
+
+/// Why a search ended.
+pub(super) enum End {
+    /// Everything was seen, or an error that is enough.
+    Done,
+    /// A limit of the budget.
+    Limit(Limit),
+    /// The automata grow too large: it may go on for ever.
+    GaveUp,
+}
+
+/// States of an automaton, deterministic or not yet, after which the search gives up.
+const MOST_STATES: usize = 6_000;
+const MOST_PLACES: usize = 200_000;
+
+/// Turns of the search: how often an entry may grow before widening is tried, and how many letters deep states have to
+/// look alike to be merged then.
+const TURNS: [(usize, usize); 4] = [(8, 1), (12, 2), (24, 3), (40, 4)];
+
+/// What was found, and how.
+#[derive(Default)]
+struct Findings {
+    /// One entry for each [`Shared`].
+    table: Vec<Entry>,
+    queue: VecDeque<u32>,
+    log: Vec<Growth>,
+    judged: FxHashSet<(u32, Box<[LocalId]>)>,
+    errors: FxHashSet<ErrorState>,
+    failure: Option<Failure>,
+}
+
+/// A search under way.
+pub(super) struct Search<'p, 'o> {
+    languages: Languages,
+    threads: Threads<'p>,
+    options: &'o SymbolicOptions,
+    shared: Interner<Shared>,
+    now: Findings,
+    /// Languages are widened to this depth.
+    widening: Option<usize>,
+    pub(super) visited: u64,
+    pub(super) transitions: u64,
+    pub(super) accelerations: u64,
+}
+
+impl<'p, 'o> Search<'p, 'o> {
+    /// Only for programs that start without a problem.
+    pub(super) fn new(machine: Machine<'p>, options: &'o SymbolicOptions) -> Self {
+        Self {
+            languages: Languages::new(),
+            threads: Threads::new(machine),
+            options,
+            shared: Interner::new(),
+            now: Findings::default(),
+            widening: None,
+            visited: 0,
+            transitions: 0,
+            accelerations: 0,
+        }
+    }
+
+    pub(super) fn take_failure(&mut self) -> Option<Failure> {
+        self.now.failure.take()
+    }
+
+    pub(super) fn stored(&self) -> u64 {
+        self.now.table.iter().filter(|entry| entry.language != Language::EMPTY).count() as u64
+    }
+
+    pub(super) fn max_depth(&self) -> u64 {
+        self.now.table.iter().map(|entry| entry.depth).max().unwrap_or(0)
+    }
+
+    pub(super) fn errors(&self) -> u64 {
+        self.now.errors.len() as u64
+    }
+
+    pub(super) fn automaton_states(&self) -> u64 {
+        let size = |entry: &Entry| self.languages.size(entry.language) as u64;
+        self.now.table.iter().filter(|entry| entry.language != Language::EMPTY).map(size).sum()
+    }
+
+    /// Searches until nothing new is found, the first error (unless all are wanted), or a limit.
+    pub(super) fn run(&mut self, budget: &Budget, progress: &dyn Progress) -> End {
+        self.languages.limit(budget);
+        let end = self.run_in_turns(budget, progress);
+        self.languages.unlimit();
+        end
+    }
+
+    /// In turns: exactly for a while, then with widening, which bounds the errors there can be.
+    fn run_in_turns(&mut self, budget: &Budget, progress: &dyn Progress) -> End {
+        self.begin();
+        let mut bound: Option<FxHashSet<ErrorState>> = None;
+        for (patience, depth) in TURNS {
+            self.widening = None;
+            let end = self.run_on(patience, bound.as_ref(), budget, progress);
+            if !matches!(end, End::GaveUp) {
+                return end;
+            }
+            let exact = std::mem::take(&mut self.now);
+            self.widening = Some(depth);
+            self.begin();
+            let end = self.run_on(usize::MAX, None, budget, progress);
+            let widened = std::mem::replace(&mut self.now, exact);
+            match end {
+                End::GaveUp => continue,
+                End::Limit(limit) => return End::Limit(limit),
+                End::Done => {}
+            }
+            let possible = match bound {
+                None => widened.errors,
+                Some(bound) => bound.intersection(&widened.errors).cloned().collect(),
+            };
+            if possible.is_subset(&self.now.errors) {
+                self.now.table = widened.table;
+                return End::Done;
+            }
+            bound = Some(possible);
+        }
+        End::GaveUp
+    }
+
+    /// Enters the start into an empty table.
+    fn begin(&mut self) {
+        self.now = Findings::default();
+        let (shared, _) = self.threads.start();
+        let start = self.start();
+        let language = self.languages.configuration(&start);
+        self.arrive(&shared, language, Arrival::Start, 0);
+    }
+
+    fn start(&mut self) -> Configuration {
+        let (_, locals) = self.threads.start();
+        Configuration(locals.into_iter().map(|local| (VecDeque::new(), local)).collect())
+    }
+
+    /// Until nothing is left to do, some entry has grown too often, or all errors there can be are found.
+    fn run_on(
+        &mut self,
+        patience: usize,
+        bound: Option<&FxHashSet<ErrorState>>,
+        budget: &Budget,
+        progress: &dyn Progress,
+    ) -> End {
+        while let Some(shared) = self.now.queue.pop_front() {
+            progress.update(self.stored(), self.transitions, self.now.queue.len() as u64);
+            if let Some(limit) = budget.exhausted(self.bytes()) {
+                return End::Limit(limit);
+            }
+            if let Some(most) = self.options.max_states.filter(|&most| self.stored() > most) {
+                return End::Limit(Limit::States(most));
+            }
+            if self.now.table[shared as usize].growths >= patience {
+                self.now.queue.push_front(shared);
+                return End::GaveUp;
+            }
+            let grown = self.grow(shared);
+            if self.languages.is_interrupted() {
+                return End::Limit(budget.exhausted(0).unwrap_or(Limit::Time));
+            }
+            if grown.is_none() {
+                return End::GaveUp;
+            }
+            let enough = !self.now.errors.is_empty() && !self.options.all_errors;
+            if enough || bound.is_some_and(|bound| bound.is_subset(&self.now.errors)) {
+                return End::Done;
+            }
+        }
+        End::Done
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.languages.bytes()
+            + self.threads.bytes()
+            + self.now.table.len() * size_of::<Entry>()
+            + self.now.log.len() * (size_of::<Growth>() + size_of::<Arrival>())) as u64
+    }
+
+    /// Notes what arrives at a memory.
+    fn arrive(&mut self, shared: &Shared, language: Language, arrival: Arrival, depth: u64) {
+        let id = self.shared.intern(shared);
+        self.visited += 1;
+        if self.now.table.len() <= id as usize {
+            self.now.table.resize_with(id as usize + 1, Entry::default);
+        }
+        let entry = &mut self.now.table[id as usize];
+        if self.languages.includes(entry.language, language) || self.languages.includes(entry.arrived, language) {
+            return;
+        }
+        entry.arrived = self.languages.union(entry.arrived, language);
+        entry.arrivals.push(arrival);
+        entry.depth = entry.depth.max(depth);
+        if !std::mem::replace(&mut entry.waiting, true) {
+            self.now.queue.push_back(id);
+        }
+    }
+
+    /// Takes in what arrived at a memory, and everything that follows from it there; `None` to give up.
+    fn grow(&mut self, id: u32) -> Option<()> {
+        let entry = &mut self.now.table[id as usize];
+        entry.waiting = false;
+        let arrived = std::mem::replace(&mut entry.arrived, Language::EMPTY);
+        let arrivals = std::mem::take(&mut entry.arrivals);
+        let depth = entry.depth;
+        if self.languages.includes(entry.language, arrived) {
+            return Some(());
+        }
+        entry.growths += 1;
+        let before = entry.language;
+        let mut fails = Vec::new();
+        let mut stages = self.run_all(id, arrived, &mut fails)?;
+        let exact = *stages.last()?;
+        let mut closed = self.languages.thinned(exact);
+        let mut all = self.languages.union(before, closed);
+        if let Some(depth) = self.widening {
+            loop {
+                let wider = self.languages.widened(all, depth);
+                self.count_unbounded(all, wider);
+                stages = self.run_all(id, wider, &mut fails)?;
+                closed = self.languages.thinned(*stages.last()?);
+                if self.languages.includes(all, closed) || self.languages.is_interrupted() {
+                    break;
+                }
+                all = self.languages.union(all, closed);
+            }
+            closed = all;
+        }
+        self.now.table[id as usize].language = all;
+        let growth = self.now.log.len();
+        self.now.log.push(Growth { shared: id, arrivals, arrived, closed, exact });
+        if self.languages.size(all) > MOST_STATES {
+            return None;
+        }
+        let shared = self.shared.get(id).clone();
+        if self.languages.is_interrupted() {
+            return None;
+        }
+        self.look_for_errors(growth, &shared, fails);
+        if self.now.errors.is_empty() || self.options.all_errors {
+            self.commit(growth, closed, &shared, depth + 1);
+            self.act(growth, closed, &shared, depth + 1);
+        }
+        Some(())
+    }
+
+    /// Counts the threads whose buffers have become unbounded.
+    fn count_unbounded(&mut self, before: Language, after: Language) {
+        let languages = &self.languages;
+        let became =
+            |&thread: &ThreadId| languages.is_unbounded(after, thread) && !languages.is_unbounded(before, thread);
+        self.accelerations += self.threads.program().thread_ids().filter(became).count() as u64;
+    }
+
+    /// What every thread can do alone in a memory: the language before the first runs, and after each.
+    fn run_all(&mut self, id: u32, language: Language, fails: &mut Vec<Fail>) -> Option<Vec<Language>> {
+        let shared = self.shared.get(id).clone();
+        let mut stages = vec![language];
+        for thread in self.threads.program().thread_ids() {
+            let mut alone = self.threads.alone(thread, &shared);
+            let before = stages[thread.index()];
+            let after = self.languages.after_solo(before, thread, (MOST_PLACES, MOST_STATES), &mut alone)?;
+            fails.extend(alone.fails.into_iter().map(|fail| (thread, fail)));
+            self.count_unbounded(before, after);
+            stages.push(after);
+        }
+        Some(stages)
+    }
+
+    fn commit(&mut self, growth: usize, closed: Language, shared: &Shared, depth: u64) {
+        for thread in self.threads.program().thread_ids() {
+            for store in self.languages.committable(closed, thread) {
+                let (loc, value) = self.languages.store(store);
+                let mut after = shared.clone();
+                after.memory[loc.index()] = value;
+                let language = self.languages.after_commit(closed, thread, store);
+                self.transitions += 1;
+                self.arrive(&after, language, Arrival::From(growth, Change::Commit { thread, store }), depth);
+            }
+        }
+    }
+
+    fn act(&mut self, growth: usize, closed: Language, shared: &Shared, depth: u64) {
+        for thread in self.threads.program().thread_ids() {
+            let view = self.threads.empty_view(thread);
+            for local in self.languages.drained_rests(closed, thread) {
+                for reaction in self.threads.reactions(thread, shared, view, local) {
+                    let Reaction::Act(act) = reaction else { continue };
+                    let threads = &mut self.threads;
+                    let language = self
+                        .languages
+                        .after_act(closed, thread, &mut |thread, local| threads.moved_by(&act, thread, local));
+                    self.transitions += 1;
+                    if language != Language::EMPTY {
+                        let after = act.shared.clone();
+                        self.arrive(&after, language, Arrival::From(growth, Change::Act(act)), depth);
+                    }
+                }
+            }
+        }
+    }
+
+    fn look_for_errors(&mut self, growth: usize, shared: &Shared, mut fails: Vec<Fail>) {
+        let closed = self.now.log[growth].closed;
+        if self.threads.has_critical_blocks() {
+            let threads = &self.threads;
+            let crowded = self.languages.crowded(closed, |thread, local| threads.is_inside(thread, local));
+            self.found(growth, crowded, None, None);
+        }
+        fails.sort_unstable();
+        fails.dedup();
+        for (thread, (view, local, choice)) in fails {
+            let mut alone = self.threads.alone(thread, shared);
+            let failing = self.languages.seeing(closed, thread, (view, local), &mut alone);
+            self.found(growth, failing, Some(thread), Some(Action::Step { thread, choice }));
+        }
+        self.judge(growth, closed, shared);
+    }
+
+    /// All configurations of the language are errors.
+    fn found(&mut self, growth: usize, language: Language, thread: Option<ThreadId>, last: Option<Action>) {
+        let Some(configuration) = self.languages.shortest_configuration(language) else { return };
+        if self.languages.is_interrupted() {
+            return;
+        }
+        let id = self.now.log[growth].shared;
+        for control in self.languages.controls(language) {
+            self.now.errors.insert((id, control, thread));
+        }
+        self.now.failure.get_or_insert(Failure { growth, configuration, last });
+    }
+
+    /// Judges the configurations in which all buffers are empty and nobody can move: a deadlock, or the end.
+    fn judge(&mut self, growth: usize, closed: Language, shared: &Shared) {
+        let id = self.now.log[growth].shared;
+        let threads = std::cell::RefCell::new(&mut self.threads);
+        let stuck = |thread: ThreadId, local: LocalId| threads.borrow_mut().is_stuck(thread, shared, local);
+        for control in self.languages.drained_controls(closed, stuck) {
+            if !self.now.judged.insert((id, control.clone())) {
+                continue;
+            }
+            let Rest::Failed(problem) = self.threads.machine.rest(&self.threads.concrete(shared, &control)) else {
+                continue;
+            };
+            if problem.kind == ProblemKind::Deadlock && self.options.allow_deadlock {
+                continue;
+            }
+            let configuration = Configuration(control.iter().map(|&local| (VecDeque::new(), local)).collect());
+            self.now.errors.insert((id, control, None));
+            self.now.failure.get_or_insert(Failure { growth, configuration, last: None });
+        }
+    }
+}
