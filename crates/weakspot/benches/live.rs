@@ -33,8 +33,8 @@ macro_rules! programs {
             pub fn increments() {
                 let x = Arc::new(AtomicUsize::new(0));
                 let x2 = x.clone();
-                let one = thread::spawn(move || (0..8).for_each(|_| drop(x2.fetch_add(1, Ordering::AcqRel))));
-                (0..8).for_each(|_| drop(x.fetch_add(1, Ordering::AcqRel)));
+                let one = thread::spawn(move || (0..8).for_each(|_| _ = x2.fetch_add(1, Ordering::AcqRel)));
+                (0..8).for_each(|_| _ = x.fetch_add(1, Ordering::AcqRel));
                 let _ = one.join();
             }
 
@@ -67,7 +67,9 @@ macro_rules! programs {
                 let reader = thread::spawn(move || (x2.load(Ordering::Acquire), y2.load(Ordering::Acquire)));
                 let _ = (y.load(Ordering::Acquire), x.load(Ordering::Acquire));
                 let _ = reader.join();
-                writers.map(|writer| drop(writer.join()));
+                for writer in writers {
+                    let _ = writer.join();
+                }
             }
 
             pub fn readers() {
@@ -77,7 +79,9 @@ macro_rules! programs {
                     thread::spawn(move || x.load(Ordering::Acquire))
                 });
                 x.store(1, Ordering::Release);
-                threads.map(|thread| drop(thread.join()));
+                for thread in threads {
+                    let _ = thread.join();
+                }
             }
         }
     };

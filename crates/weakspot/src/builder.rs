@@ -99,7 +99,7 @@ impl Builder {
 
     /// Explores a model and says what came of it.
     pub fn check(&self, body: impl Fn() + Send + Sync + 'static) -> Report {
-        let report = crate::model::check(self, Arc::new(body));
+        let report = crate::model::check(self, &(Arc::new(body) as _));
         crate::statistics::record(&report);
         report
     }
@@ -108,9 +108,7 @@ impl Builder {
     #[track_caller]
     pub fn model(&self, body: impl Fn() + Send + Sync + 'static) {
         let report = self.check(body);
-        if report.is_failure() {
-            panic!("{report}");
-        }
+        assert!(!report.is_failure(), "{report}");
         if self.log || report.has_notes() {
             eprintln!("{report}");
         }

@@ -9,6 +9,7 @@
 //!
 //! Live code can only be run from the start, so a path of the systematic search is the list of its choices.
 
+use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use weakspot_explore::buffered::{Buffered, Move, Rest};
@@ -76,7 +77,7 @@ pub(crate) fn judge(runtime: &Runtime, model: MemoryModel, borderlines: &[Border
 /// How a run of the machine ended.
 enum Ended {
     Well,
-    Badly(Harm),
+    Badly(Box<Harm>),
     GivenUp,
 }
 
@@ -93,12 +94,12 @@ impl Search<'_, '_> {
         for borderline in borderlines {
             for prefer_delayed in [false, true] {
                 if let Ended::Badly(harm) = self.directed(borderline, prefer_delayed) {
-                    return Impact::Harmful(Box::new(harm));
+                    return Impact::Harmful(harm);
                 }
             }
         }
         match self.systematic() {
-            Some(Ended::Badly(harm)) => return Impact::Harmful(Box::new(harm)),
+            Some(Ended::Badly(harm)) => return Impact::Harmful(harm),
             Some(_) => return Impact::Benign,
             None => {}
         }
@@ -108,7 +109,7 @@ impl Search<'_, '_> {
                 break;
             }
             if let Ended::Badly(harm) = self.random(&mut random) {
-                return Impact::Harmful(Box::new(harm));
+                return Impact::Harmful(harm);
             }
         }
         Impact::Unknown
@@ -155,11 +156,11 @@ impl Search<'_, '_> {
             Rest::Livelock => Failure::new(FailureKind::Livelock, self.runtime.describe_waiting()),
         };
         let timeline = Timeline::of_run(self.runtime);
-        Some(Ended::Badly(Harm {
+        Some(Ended::Badly(Box::new(Harm {
             failure,
             timeline,
             schedule: format!("{}:{}", self.model_name(), schedule_text(&self.moves)),
-        }))
+        })))
     }
 
     /// The borderline execution with the store delayed; then the others go on while it stays where it is.
@@ -320,7 +321,7 @@ pub(crate) fn schedule_text(moves: &[Move]) -> String {
         }
         text.push_str(&one(&moves[at]));
         if count > 1 {
-            text.push_str(&format!("x{count}"));
+            let _ = write!(text, "x{count}");
         }
         at += count;
     }

@@ -34,11 +34,11 @@ pub fn model(body: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Explores a model.
-pub(crate) fn check(builder: &Builder, body: Body) -> Report {
+pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     assert!(!rt::in_model(), "a model inside a model: a thread of a model cannot explore another one");
     panics::install_hook();
     let start = Instant::now();
-    let runtime = Runtime::new(builder.model, builder.max_threads, Arc::clone(&body));
+    let runtime = Runtime::new(builder.model, builder.max_threads, Arc::clone(body));
     if let Some(schedule) = &builder.replay {
         return crate::replay::replay(builder, &runtime, schedule, start);
     }
@@ -287,14 +287,14 @@ impl<'b> Judge<'b> {
             *row = Some((place, happened.result, same));
             if same >= ENDLESS {
                 let why = format!("it has read {} {same} times in a row", happened.result);
-                return Some(too_long(happened.thread, happened.place, why));
+                return Some(too_long(happened.thread, happened.place, &why));
             }
         }
         None
     }
 }
 
-pub(crate) fn too_long(thread: u32, place: Place, why: String) -> Failure {
+pub(crate) fn too_long(thread: u32, place: Place, why: &str) -> Failure {
     let message = format!(
         "thread {thread} goes round a loop that does not end here: {why}. If it waits for another thread, call \
          `weakspot::hint::spin_loop()` (or `thread::yield_now()`) in each round: then one failing round is explored \
@@ -314,7 +314,7 @@ fn longest_loop(runtime: &Runtime, events: u32) -> Failure {
     let most = counts.iter().max_by_key(|((thread, place), (count, _))| (*count, *thread, *place));
     match most {
         Some((&(thread, _), &(_, place))) => {
-            too_long(thread, place, format!("the execution has more than {events} events (see `max_events`)"))
+            too_long(thread, place, &format!("the execution has more than {events} events (see `max_events`)"))
         }
         None => Failure::new(FailureKind::TooLong, "an execution has too many events".to_owned()),
     }

@@ -185,7 +185,7 @@ impl Report {
         }
     }
 
-    fn write_failure(&self, f: &mut fmt::Formatter<'_>, failure: &Failure) -> fmt::Result {
+    fn write_failure(f: &mut fmt::Formatter<'_>, failure: &Failure) -> fmt::Result {
         write!(f, "\n\n{}", describe(failure))?;
         if let FailureKind::Panic { backtrace: Some(backtrace) } = &failure.kind
             && std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0")
@@ -291,7 +291,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.headline())?;
         if let Some(failure) = &self.failure {
-            self.write_failure(f, failure)?;
+            Self::write_failure(f, failure)?;
         }
         if let Some(timeline) = &self.timeline {
             write!(f, "\n\n{timeline}")?;

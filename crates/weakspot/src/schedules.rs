@@ -182,7 +182,7 @@ impl<'b, 'r> Search<'b, 'r> {
             if self.moves.len() > self.builder.max_events as usize {
                 let why = format!("the execution has more than {} events", self.builder.max_events);
                 let place = self.runtime.state().lanes[what.thread()].place;
-                return self.judge.stop(self.runtime, too_long(what.thread() as u32, place, why), self.schedule());
+                return self.judge.stop(self.runtime, too_long(what.thread() as u32, place, &why), self.schedule());
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Lines of the source of a test, if it is there to be read.
 
 use std::cell::RefCell;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
@@ -51,14 +52,14 @@ pub(crate) fn excerpt(place: &SourcePlace, note: &str) -> String {
         (from..=to).map(|number| (number, lines[number - 1].clone())).collect::<Vec<_>>()
     });
     let Some(around) = around else {
-        text.push_str(&format!("    = {note}\n"));
+        let _ = writeln!(text, "    = {note}");
         return text;
     };
     for (number, line) in around {
-        text.push_str(&format!("{number:>5} | {line}\n"));
+        let _ = writeln!(text, "{number:>5} | {line}");
         if number == place.line as usize {
             let indent = " ".repeat(place.column.saturating_sub(1) as usize);
-            text.push_str(&format!("      | {indent}^ {note}\n"));
+            let _ = writeln!(text, "      | {indent}^ {note}");
         }
     }
     text

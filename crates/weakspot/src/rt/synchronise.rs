@@ -1,5 +1,7 @@
 //! What events mean for happens-before, and the operations of mutexes and threads.
 
+use std::fmt::Write;
+
 use super::Place;
 use super::causality::{Causality, Sync};
 use super::lane::{Issued, Operation};
@@ -171,7 +173,7 @@ impl Runtime {
                 _ => format!("is about to {}", lane.what),
             };
             let name = crate::timeline::thread_name(number, lane.name.as_deref());
-            text.push_str(&format!("\n  {name} {waits_for}, at {}", lane.place));
+            let _ = write!(text, "\n  {name} {waits_for}, at {}", lane.place);
         }
         text
     }

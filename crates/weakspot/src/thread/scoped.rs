@@ -13,7 +13,7 @@ use crate::rt;
 pub struct Scope<'scope, 'env: 'scope> {
     outside: Option<&'scope std::thread::Scope<'scope, 'env>>,
     started: RefCell<Vec<u32>>,
-    scope: PhantomData<&'scope mut &'scope ()>,
+    lifetime: PhantomData<&'scope mut &'scope ()>,
 }
 
 /// A scoped thread that can be waited for.
@@ -60,13 +60,13 @@ where
     let place = Location::caller();
     let Some(runtime) = rt::current() else {
         return std::thread::scope(|outside| {
-            let scope = Scope { outside: Some(outside), started: RefCell::default(), scope: PhantomData };
+            let scope = Scope { outside: Some(outside), started: RefCell::default(), lifetime: PhantomData };
             // SAFETY: the scope of ours is used by `run` only, which ends before it and before the scope of the standard
             // library; only the lifetime of the borrow changes.
             run(unsafe { &*std::ptr::from_ref(&scope) })
         });
     };
-    let scope = Scope { outside: None, started: RefCell::default(), scope: PhantomData };
+    let scope = Scope { outside: None, started: RefCell::default(), lifetime: PhantomData };
     // SAFETY: as above.
     let value = run(unsafe { &*std::ptr::from_ref(&scope) });
     for thread in scope.started.take() {
