@@ -154,8 +154,13 @@ impl<'s, S: System> Buffered<'s, S> {
 
     /// Is this a step that others cannot see the moment of? It can be taken at once.
     pub fn is_quiet(&mut self, thread: usize) -> bool {
-        matches!(self.pending(thread), Pending::Signal(_) | Pending::Await(_) | Pending::Fence(_))
-            && self.can_step(thread)
+        let quiet = match self.pending(thread) {
+            Pending::Signal(_) | Pending::Await(_) | Pending::Fence(_) => true,
+            // Into the own buffer: what others see is the commit.
+            Pending::Store { .. } => self.model != MemoryModel::Sc,
+            _ => false,
+        };
+        quiet && self.can_step(thread)
     }
 
     /// Can the thread take a step?

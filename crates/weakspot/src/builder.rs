@@ -14,7 +14,7 @@ pub enum FailOn {
     Harmful,
     /// All.
     Unsafe,
-    /// None.
+    /// None; what comes of them is not looked at.
     Nothing,
 }
 

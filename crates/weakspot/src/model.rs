@@ -47,8 +47,14 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     let mut report = judge.report;
     if report.failure.is_none() && !found.is_empty() {
         let borderlines: Vec<Borderline> = found.iter().map(|found| found.borderline.clone()).collect();
-        report.impact = Some(impact::judge(&runtime, builder.model, &borderlines));
-        report.suggestions = strengthen::suggest(builder, &runtime, &found, start.elapsed());
+        if builder.fail_on != FailOn::Nothing {
+            let took = start.elapsed();
+            let judged = impact::judge(&runtime, builder.model, &borderlines);
+            if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
+                report.suggestions = strengthen::suggest(builder, &runtime, &found, took);
+            }
+            report.impact = Some(judged);
+        }
         report.violations = found.into_iter().map(|found| found.violation).collect();
     }
     report.elapsed = start.elapsed();
@@ -95,6 +101,7 @@ fn verdict(report: &Report) -> Verdict {
         (Some(Impact::Harmful(_)), _) => Verdict::Harmful,
         (Some(Impact::Benign), _) => Verdict::Benign,
         (Some(Impact::Unknown), _) => Verdict::Unknown,
+        (None, _) if !report.violations.is_empty() => Verdict::Unknown,
         (None, Some(bound)) => Verdict::Bounded(bound),
         (None, None) => Verdict::Safe,
     }

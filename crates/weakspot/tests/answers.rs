@@ -343,6 +343,45 @@ fn spin_locks_of_two_and_three_threads_finish() {
 }
 
 #[test]
+fn loops_whose_rounds_write_finish() {
+    let report = check(|| {
+        let (inbox, done) = pair();
+        let (inbox2, done2) = (inbox.clone(), done.clone());
+        let sender = thread::spawn(move || {
+            inbox2.store(5, Release);
+            done2.store(1, Release);
+        });
+        let mut received = 0;
+        loop {
+            let last = done.load(Acquire) == 1;
+            received += inbox.swap(0, AcqRel);
+            if last {
+                break;
+            }
+            thread::yield_now();
+        }
+        sender.join().unwrap();
+        assert_eq!(received, 5);
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    assert!(report.exhaustive && report.executions > 2, "{report}");
+}
+
+#[test]
+fn a_lock_that_is_polled_finishes() {
+    let report = check(|| {
+        let shared = Arc::new(Mutex::new(0));
+        let other = shared.clone();
+        let writer = thread::spawn(move || *other.lock().unwrap() = 1);
+        while *shared.lock().unwrap() == 0 {
+            thread::yield_now();
+        }
+        writer.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}
+
+#[test]
 fn a_lock_that_is_released_relaxed_leaves_a_data_race() {
     let report = check(with_lock(2, test_and_set, Relaxed));
     assert_eq!(report.verdict, Verdict::Failed);

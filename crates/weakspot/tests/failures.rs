@@ -167,7 +167,7 @@ fn a_loop_that_waits_for_ever_is_a_livelock() {
 
 #[test]
 fn a_loop_without_a_marker_is_named_with_the_remedy() {
-    let line = line!() + 6;
+    let line = line!() + 5;
     let report = fails(
         || {
             let flag = Arc::new(AtomicBool::new(false));

@@ -14,6 +14,9 @@
 //! wrote the value it had read, right before a marker, is a failed attempt (to take a test-and-set lock): it is turned
 //! into one that does not write.
 //!
+//! A round that writes is followed once more; if it then does exactly the same, having read nothing new of others, the
+//! thread is stuck, too.
+//!
 //! A round in which a cell changed between two reads is the retry of a lock-free loop, not a wait: somebody else got
 //! on, so there are only so many of them, and all are explored.
 
@@ -46,9 +49,67 @@ impl<S: System> Explorer<'_, S> {
         }
         self.undo_silent_write(thread);
         let end = *self.graph().thread(thread);
-        if end.last != NONE && self.waiting_round(thread, end.last, end.token).is_some() {
+        if end.last != NONE
+            && (self.waiting_round(thread, end.last, end.token).is_some() || self.repeated_round(end.last, end.token))
+        {
             self.graph_mut().thread_mut(thread).status = Status::Stuck;
         }
+    }
+
+    /// The first event of the round that ends with `last`: the latest after a pass of the marker.
+    fn marked_round(&self, last: u32, marker: Token) -> Option<u32> {
+        let mut id = last;
+        while id != NONE {
+            let event = self.graph().event(id);
+            // The two events of an atomic are after the same pass.
+            if event.before == marker && !event.kind.is_exclusive_write() {
+                return Some(id);
+            }
+            id = event.po_prev;
+        }
+        None
+    }
+
+    /// Does the round that ends with `last` do what the one before it did, and read nothing that another thread has
+    /// written since? Then whatever another thread could see in it could be seen in the one before, too, and the thread
+    /// goes on only if a write of another thread revisits a read of it.
+    fn repeated_round(&self, last: u32, marker: Token) -> bool {
+        let Some(first) = self.marked_round(last, marker) else { return false };
+        let earlier_last = self.graph().event(first).po_prev;
+        if earlier_last == NONE {
+            return false;
+        }
+        let Some(earlier_first) = self.marked_round(earlier_last, marker) else { return false };
+        let (mut one, mut other) = (last, earlier_last);
+        loop {
+            if !self.repeats(one, other) {
+                return false;
+            }
+            if one == first || other == earlier_first {
+                return one == first && other == earlier_first;
+            }
+            (one, other) = (self.graph().event(one).po_prev, self.graph().event(other).po_prev);
+        }
+    }
+
+    /// Is this event a repetition of an earlier one of its thread?
+    fn repeats(&self, id: u32, earlier: u32) -> bool {
+        let (event, earlier) = (self.graph().event(id), self.graph().event(earlier));
+        let may_repeat = !matches!(
+            event.kind,
+            EventKind::Choose
+                | EventKind::Signal
+                | EventKind::Await
+                | EventKind::WaitRead
+                | EventKind::WaitWrite
+                | EventKind::WakeRead
+                | EventKind::NotifyRead
+                | EventKind::NotifyWrite
+        );
+        let is_own = |source: u32| source != NONE && self.graph().event(source).thread == event.thread;
+        may_repeat
+            && (event.kind, event.cell, event.value) == (earlier.kind, earlier.cell, earlier.value)
+            && (!event.kind.is_read() || event.source == earlier.source || is_own(event.source))
     }
 
     /// If the newest event is the write of an atomic that changed nothing, it goes, with the revisits it made possible.
@@ -71,15 +132,21 @@ impl<S: System> Explorer<'_, S> {
         }
     }
 
-    /// Does the round of waiting that ends with this event read nothing but the last writes of its cells?
+    /// Does the round of waiting that ends with this event read nothing that another thread overwrites?
     pub(super) fn waits_for_ever(&self, last: u32) -> bool {
-        let thread = self.graph().event(last).thread as usize;
-        let Some(first) = self.waiting_round(thread, last, self.graph().thread(thread).token) else { return false };
+        let thread = self.graph().event(last).thread;
+        let marker = self.graph().thread(thread as usize).token;
+        let Some(first) = self.marked_round(last, marker) else { return false };
         let mut id = last;
         loop {
             let event = self.graph().event(id);
-            if event.kind.is_read() && event.source != self.graph().last_write(event.cell) {
-                return false;
+            let mut later =
+                if event.kind.is_read() { self.graph().write_after(event.cell, event.source) } else { NONE };
+            while later != NONE {
+                if self.graph().event(later).thread != thread {
+                    return false;
+                }
+                later = self.graph().event(later).co_next;
             }
             if id == first {
                 return true;
