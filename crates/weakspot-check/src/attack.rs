@@ -1,13 +1,14 @@
-//! Questions 1 and 2 by stateful search: all SC states, then all attacks. Exact for programs that are finite-state
-//! under SC, whatever their loops.
+//! Questions 1 and 2 by stateful search: all SC states, then all attacks, unless a look at the text rules them out. Exact
+//! for programs that are finite-state under SC, whatever their loops.
 
+use weakspot_explore::reorder::may_reorder;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::task::{self, Budget, Progress};
 use weakspot_verify::explicit;
 use weakspot_verify::robust::{self, RobustOptions, RobustReport, RobustVerdict};
 
-use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Violation, impact};
+use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Violation, endings, impact};
 
 pub fn check(
     program: &Program,
@@ -33,16 +34,28 @@ pub fn check(
         task::Verdict::Inconclusive(limit) => return Ok(report(Verdict::Bounded(Bound::Limit(limit)), sc.states)),
         task::Verdict::Verified => {}
     }
+    if !may_reorder(program, options.model) {
+        return Ok(report(nothing_found(program, options, budget), sc.states));
+    }
     let attacks = attacks(program, options, budget, progress)?;
     let states = sc.states + attacks.states;
     match attacks.verdict {
-        RobustVerdict::Robust => Ok(report(Verdict::Safe, states)),
+        RobustVerdict::Robust => Ok(report(nothing_found(program, options, budget), states)),
         RobustVerdict::Inconclusive(limit) => Ok(report(Verdict::Bounded(Bound::Limit(limit)), states)),
         RobustVerdict::NotRobust => {
             let verdict = Verdict::Unsafe(impact::judge(program, options, impact::MAX_STATES, budget, progress)?);
             let violations = violations(program, options, &attacks)?;
             Ok(CheckReport { violations, ..report(verdict, states) })
         }
+    }
+}
+
+/// The verdict if there is no error and no attack.
+fn nothing_found(program: &Program, options: &CheckOptions, budget: &Budget) -> Verdict {
+    match endings::some_execution(program, options, budget) {
+        Ok(true) => Verdict::Safe,
+        Ok(false) => Verdict::Bounded(Bound::NothingEnds),
+        Err(limit) => Verdict::Bounded(Bound::Limit(limit)),
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `attack` | questions 1 and 2 by stateful search: exact whatever the loops |
 //! | `stateless` | questions 1 and 2 by exploring SC executions under a monitor, as the papers do |
 //! | `replayed` | questions 1 and 2 for exactly one schedule |
+//! | `endings` | is there any execution to talk about? |
 //! | `impact` | question 3 |
 //! | `violation` | a violation with its cycle and its two executions |
 //! | `relaxed` | from a monitor's finding to the relaxed execution it promises |
@@ -24,6 +25,7 @@
 //! 1 and 2) or [`Impact::Unknown`] (question 3), never better.
 
 mod attack;
+mod endings;
 mod impact;
 mod relaxed;
 mod replayed;

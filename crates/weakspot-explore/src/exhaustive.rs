@@ -18,7 +18,7 @@ use crate::monitor::sober::Sober;
 use crate::monitor::{Event, Finding, Monitor};
 use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
 use crate::parallel::{self, Worker};
-use crate::reorder::may_reorder;
+use crate::reorder::{may_reorder, possible_pairs};
 use crate::system::{System, Token};
 use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor};
 
@@ -40,6 +40,12 @@ impl MonitorKind {
             Self::Sober | Self::SoberPublished => MemoryModel::Tso,
             Self::Operational(model) => model,
         }
+    }
+
+    /// How many pairs it can ever find in a program.
+    fn possible_pairs(self, program: &Program) -> usize {
+        let operational = matches!(self, Self::Operational(_));
+        possible_pairs(program, operational, !operational)
     }
 
     /// What the graph can answer in its place.
@@ -123,12 +129,20 @@ pub struct Watcher {
     /// Threads and cells that the monitor has room for.
     room: (usize, usize),
     found: Vec<Finding>,
+    /// Is anybody interested in more than whether there is a finding?
+    all: bool,
 }
 
 impl Watcher {
     /// A watcher with room for some threads and cells; it makes more when it needs it.
     pub fn new(kind: MonitorKind, threads: usize, cells: usize) -> Self {
-        Self { kind, monitor: AnyMonitor::new(kind, threads, cells), room: (threads, cells), found: Vec::new() }
+        Self {
+            kind,
+            monitor: AnyMonitor::new(kind, threads, cells),
+            room: (threads, cells),
+            found: Vec::new(),
+            all: true,
+        }
     }
 
     /// What was found last and not before: an execution begins as others did, and what the graph knows of that is not
@@ -137,16 +151,21 @@ impl Watcher {
         &self.found
     }
 
+    /// From now on it is enough to know whether a graph has a finding.
+    pub fn look_for_one(&mut self) {
+        self.all = false;
+    }
+
     /// Watches a graph that cannot be extended; true if a store could be pending in it. Quick, if the graph is watched
     /// for the same monitor.
     #[inline]
     pub fn watch(&mut self, graph: &Graph, ending: Ending, lineariser: &mut Lineariser) -> bool {
-        // A stuck read has not happened, but the graph orders it: there only the monitor itself knows.
-        let has_happened = !matches!(ending, Ending::Blocked | Ending::Livelock);
+        // Where a thread was put off for good, only the monitor itself knows.
+        let has_happened = !matches!(ending, Ending::Blocked | Ending::Livelock) || !graph.has_stuck_read();
         if has_happened && graph.watches() == self.kind.watching() && graph.watches() != Watching::Nothing {
             self.found.clear();
             let found = &mut self.found;
-            return graph.is_borderline(true, |finding| found.push(finding));
+            return graph.is_borderline(self.all, |finding| found.push(finding));
         }
         self.run_monitor(graph, lineariser);
         !self.found.is_empty()
@@ -239,6 +258,8 @@ pub(crate) struct Checker<'a> {
     lineariser: Lineariser,
     /// The pairs of a store and an access that have been noted, each with its thread and local state.
     pairs: FxHashSet<(LocalPlace, LocalPlace)>,
+    /// When so many pairs have been noted, there are no more.
+    possible_pairs: usize,
     graphs: u64,
     /// Where the other workers are, if there are any.
     worker: Option<Worker<'a>>,
@@ -261,6 +282,7 @@ impl<'a> Checker<'a> {
             critical: system.has_critical().then(Critical::default),
             lineariser: Lineariser::default(),
             pairs: FxHashSet::default(),
+            possible_pairs: options.monitor.map_or(0, |kind| kind.possible_pairs(system.program())),
             graphs: 0,
             worker,
             outcome: Outcome::default(),
@@ -329,6 +351,11 @@ impl<'a> Checker<'a> {
             let actions = self.actions_up_to(graph, access);
             let (store, access) = pair;
             self.outcome.violations.insert(pair, Violation { store, access, actions });
+        }
+        if self.outcome.violations.len() == self.possible_pairs
+            && let Some(watcher) = &mut self.watcher
+        {
+            watcher.look_for_one();
         }
     }
 

@@ -24,7 +24,7 @@ use crate::system::CellId;
 use event::Order;
 pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
 pub use rows::MOST_EVENTS;
-use rows::{Lanes, Rows, join, join_masked, row_of};
+use rows::{Lanes, Rows, copy_row, join, join_masked, push_row, row_of};
 pub use watch::Watching;
 
 /// No event; as the source of a read: the initial value.
@@ -65,12 +65,12 @@ pub struct Graph {
     watching: Watching,
     /// Relaxed happens-before is kept, too.
     watched: bool,
-    /// The accesses the question is asked of, in order.
-    candidates: Vec<u32>,
     /// The question has been asked of all accesses before this event.
     asked: Cell<u32>,
     /// The first of them for which there was a pending store, or [`NONE`].
     first_pending: Cell<u32>,
+    /// An access for which there was one the last time only one was looked for, or [`NONE`].
+    likely: Cell<u32>,
 }
 
 impl Graph {
@@ -91,9 +91,9 @@ impl Graph {
             strict: row_of(threads, threads, u16::MAX),
             watching: Watching::Nothing,
             watched: false,
-            candidates: Vec::new(),
             asked: Cell::new(0),
             first_pending: Cell::new(NONE),
+            likely: Cell::new(NONE),
         }
     }
 
@@ -208,7 +208,7 @@ impl Graph {
             + self.happens_before.bytes()
             + self.causes.bytes()
             + self.trail_rows.capacity() * size_of::<Lanes>()
-            + (self.trail.capacity() + self.last_read.capacity() + self.candidates.capacity()) * size_of::<u32>()
+            + (self.trail.capacity() + self.last_read.capacity()) * size_of::<u32>()
     }
 
     fn blank(&self, thread: usize, kind: EventKind) -> Event {
@@ -229,6 +229,7 @@ impl Graph {
             has_write: false,
             notifies_all: false,
             early_reader: false,
+            asked_about: false,
             phase: end.phase,
             thread: thread as u32,
             index: end.len,
@@ -257,7 +258,7 @@ impl Graph {
         } else if self.watched {
             self.start_relaxed_clock(event);
         } else {
-            self.scratch.copy_from_slice(self.happens_before.row(event.po_prev));
+            copy_row(&mut self.scratch, self.happens_before.row(event.po_prev));
         }
         let (width, own) = (self.threads.len(), event.thread as usize);
         let row = self.scratch.as_flattened_mut();
@@ -283,15 +284,15 @@ impl Graph {
 
     /// Appends an event whose happens-before clock is in the scratch row.
     #[inline]
-    fn push(&mut self, event: Event) -> u32 {
+    fn push(&mut self, mut event: Event) -> u32 {
         let id = self.events.len() as u32;
+        event.asked_about = self.is_asked_about(&event);
         self.push_causes(&event);
         self.happens_before.push(&self.scratch);
         let end = &mut self.threads[event.thread as usize];
         end.last = id;
         end.len += 1;
         self.events.push(event);
-        self.note_candidate(id);
         id
     }
 
@@ -394,7 +395,7 @@ impl Graph {
         };
         let row = self.happens_before.row_mut(event);
         self.trail.push(event);
-        self.trail_rows.extend_from_slice(row);
+        push_row(&mut self.trail_rows, row);
         if strictly {
             join_masked(row, &self.scratch, &self.strict);
         } else {
@@ -471,7 +472,7 @@ impl Graph {
         while self.trail.len() > trail {
             let at = self.trail.len() - 1;
             let old = &self.trail_rows[at * stride..];
-            self.happens_before.row_mut(self.trail[at]).copy_from_slice(old);
+            copy_row(self.happens_before.row_mut(self.trail[at]), old);
             self.trail_rows.truncate(at * stride);
             self.trail.truncate(at);
         }
@@ -504,7 +505,7 @@ impl Graph {
                 self.happens_before.join_rows(id, event.co_prev);
             }
         }
-        self.find_candidates();
+        self.forget_all_answers();
     }
 
     fn join_program_order(&mut self, id: u32, event: &Event) {

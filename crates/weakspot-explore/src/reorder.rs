@@ -166,6 +166,55 @@ pub fn may_reorder(program: &Program, model: MemoryModel) -> bool {
     })
 }
 
+/// How many pairs of a write and an access of another thread a monitor could ever name: of the same cell, and the access
+/// not the first event of its thread. A search that has seen as many has seen all. Some monitors name stores only, some
+/// name loads only.
+pub fn possible_pairs(program: &Program, stores_only: bool, loads_only: bool) -> usize {
+    let is_write = |instr: &Instr| match instr {
+        Instr::Store { .. } => true,
+        Instr::Rmw { .. } => !stores_only,
+        _ => false,
+    };
+    let mut pairs = 0;
+    for (index, thread) in program.threads.iter().enumerate() {
+        let late = comes_after_an_event(thread);
+        let is_named = |instr: &Instr| !loads_only || matches!(instr, Instr::Load { .. });
+        let accesses = thread.code.iter().zip(late).filter(|&(instr, late)| late && is_named(instr));
+        for cells in accesses.filter_map(|(instr, _)| place_of(instr)).map(cells_of) {
+            let others = program.threads.iter().enumerate().filter(|&(other, _)| other != index);
+            let writes = others.flat_map(|(_, other)| other.code.iter().filter(|instr| is_write(instr)));
+            pairs += writes
+                .filter_map(place_of)
+                .map(cells_of)
+                .filter(|written| written.start < cells.end && cells.start < written.end)
+                .count();
+        }
+    }
+    pairs
+}
+
+fn place_of(instr: &Instr) -> Option<Place> {
+    match *instr {
+        Instr::Load { place, .. } | Instr::Store { place, .. } | Instr::Rmw { place, .. } => Some(place),
+        _ => None,
+    }
+}
+
+/// For each instruction: may the thread have had an event before it?
+fn comes_after_an_event(thread: &Thread) -> Vec<bool> {
+    let mut late = vec![false; thread.code.len()];
+    let pauses = |instr: &Instr| instr.is_event() || matches!(instr, Instr::Choose { .. } | Instr::LeaveCritical);
+    let mut open: Vec<usize> = (0..thread.code.len()).filter(|&at| pauses(&thread.code[at])).collect();
+    while let Some(at) = open.pop() {
+        for next in successors(&thread.code[at], Pc::new(at)).map(Pc::index) {
+            if !std::mem::replace(&mut late[next], true) {
+                open.push(next);
+            }
+        }
+    }
+    late
+}
+
 fn thread_may_reorder(thread: &Thread, model: MemoryModel, cells: usize, others: &Footprint) -> bool {
     let nothing = Buffered { loose: CellSet::none(cells), all: CellSet::none(cells) };
     let mut before = vec![nothing; thread.code.len()];

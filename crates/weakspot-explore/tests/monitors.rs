@@ -341,7 +341,7 @@ impl<M: Monitor, S: System> Visitor<S> for Both<M> {
     }
 
     fn ended(&mut self, graph: &Graph, _: &mut S, ending: Ending) -> ControlFlow<()> {
-        if ending == Ending::Blocked {
+        if ending == Ending::Blocked && graph.has_stuck_read() {
             return ControlFlow::Continue(());
         }
         let mut expected = BTreeSet::new();

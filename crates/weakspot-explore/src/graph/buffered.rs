@@ -22,37 +22,43 @@ use super::{Event, EventKind, Graph, NONE};
 
 impl Graph {
     /// Lines 5 to 8 of Fig. 4 and 5 for an access: the foreign store it could overtake.
+    #[inline]
     pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> u32 {
-        let Event { kind, thread, source, co_prev, po_prev, has_write, .. } = *self.event(access);
-        // The monitor sees an atomic that writes at its write.
-        if matches!(kind, EventKind::RmwRead { .. }) && has_write {
+        let event = self.event(access);
+        let newest = if event.kind.is_read() { event.source } else { event.co_prev };
+        if newest == NONE || self.event(newest).thread == event.thread {
             return NONE;
         }
-        let newest = if kind.is_read() { source } else { co_prev };
-        if newest == NONE || self.event(newest).thread == thread {
+        // The thread has read it before: it has been committed.
+        if event.read_prev != NONE && self.event(event.read_prev).source == newest {
             return NONE;
         }
-        // What the thread did before the atomic began.
-        let before = if matches!(kind, EventKind::RmwWrite { .. }) { self.event(po_prev).po_prev } else { po_prev };
+        self.foreign_store(access, newest, model)
+    }
+
+    /// The same, if the last write of the cell before the access is another thread's.
+    fn foreign_store(&self, access: u32, newest: u32, model: MemoryModel) -> u32 {
+        let Event { kind, po_prev, has_write, .. } = *self.event(access);
+        let before = match kind {
+            // The monitor sees an atomic that writes at its write.
+            EventKind::RmwRead { .. } if has_write => return NONE,
+            // What the thread did before the atomic began.
+            EventKind::RmwWrite { .. } => self.event(po_prev).po_prev,
+            _ => po_prev,
+        };
         if before == NONE {
             return NONE;
         }
         let owner = self.event(newest).thread;
         let mut store = newest;
-        loop {
-            let event = self.event(store);
-            if event.thread != owner || event.kind != EventKind::Store {
-                return NONE;
-            }
-            if self.happens_before(store, before) {
-                break;
-            }
-            store = event.co_prev;
-            if store == NONE {
+        while !self.happens_before(store, before) {
+            store = self.event(store).co_prev;
+            if store == NONE || self.event(store).thread != owner || self.event(store).kind != EventKind::Store {
                 return NONE;
             }
         }
-        if self.is_committed(store, access, model) { NONE } else { store }
+        let is_plain = self.event(newest).kind == EventKind::Store;
+        if !is_plain || self.is_committed(store, access, model) { NONE } else { store }
     }
 
     /// Must a store have been committed when the past of an access has gone?
@@ -90,7 +96,7 @@ impl Graph {
     fn is_noticed(&self, store: u32, access: u32) -> bool {
         let Event { thread, cell, co_next, .. } = *self.event(store);
         let mut next = co_next;
-        while next != NONE && self.happens_before(next, access) && next != access {
+        while next != NONE && next != access && self.happens_before(next, access) {
             if self.event(next).thread != thread {
                 return true;
             }

@@ -115,6 +115,8 @@ pub struct Event {
     pub notifies_all: bool,
     /// Some read that was added earlier reads this write.
     pub early_reader: bool,
+    /// A monitor's question is worth asking.
+    pub(super) asked_about: bool,
     /// The thread's phase before the event.
     pub phase: Phase,
     /// Whose event.

@@ -11,7 +11,7 @@
 //!
 //! Only the columns of writes are needed: the question is always about a write.
 
-use super::rows::{copy_masked, join_unmasked};
+use super::rows::{copy_masked, copy_row, join_unmasked};
 use super::{Event, EventKind, Graph, NONE};
 use crate::graph::event::Order;
 
@@ -38,13 +38,17 @@ impl Graph {
     #[inline]
     pub(super) fn start_relaxed_clock(&mut self, event: &Event) {
         let (last_load, last_store) = self.last_in_order(event.po_prev);
-        copy_masked(&mut self.scratch, self.happens_before.row(event.po_prev), &self.strict);
         let order = event.kind.order();
-        if order == Order::Local {
-            return;
-        }
-        if last_load != NONE {
-            join_unmasked(&mut self.scratch, self.happens_before.row(last_load), &self.strict);
+        if last_load == event.po_prev && order != Order::Local {
+            copy_row(&mut self.scratch, self.happens_before.row(last_load));
+        } else {
+            copy_masked(&mut self.scratch, self.happens_before.row(event.po_prev), &self.strict);
+            if order == Order::Local {
+                return;
+            }
+            if last_load != NONE {
+                join_unmasked(&mut self.scratch, self.happens_before.row(last_load), &self.strict);
+            }
         }
         if order != Order::Load && last_store != NONE {
             join_unmasked(&mut self.scratch, self.happens_before.row(last_store), &self.strict);
@@ -70,10 +74,7 @@ impl Graph {
     /// Fig. 2: the store that could still be pending when this load comes, although the load happens after it.
     #[inline]
     pub(super) fn unordered_store(&self, load: u32) -> u32 {
-        let Event { kind, thread, source, po_prev, .. } = *self.event(load);
-        if kind != EventKind::Load || po_prev == NONE {
-            return NONE;
-        }
+        let Event { thread, source, po_prev, .. } = *self.event(load);
         let last_load = self.event(po_prev).last_load;
         let width = self.threads.len();
         let mut write = source;

@@ -70,14 +70,15 @@ impl Rows {
 
     #[inline]
     pub(super) fn push(&mut self, row: &[Lanes]) {
-        self.lanes.extend_from_slice(row);
+        push_row(&mut self.lanes, row);
     }
 
     #[inline]
     pub(super) fn push_copy(&mut self, row: u32) {
         let start = row as usize * self.stride;
         for at in start..start + self.stride {
-            self.lanes.push(self.lanes[at]);
+            let lanes = self.lanes[at];
+            self.lanes.push(lanes);
         }
     }
 
@@ -138,6 +139,22 @@ impl Rows {
     /// Bytes in use.
     pub(super) fn bytes(&self) -> usize {
         self.lanes.capacity() * size_of::<Lanes>()
+    }
+}
+
+/// Appends a row. Rows are short: a call to copy memory would cost more than the copy.
+#[inline]
+pub(super) fn push_row(rows: &mut Vec<Lanes>, row: &[Lanes]) {
+    for &lanes in row {
+        rows.push(lanes);
+    }
+}
+
+/// `into` becomes `from`.
+#[inline]
+pub(super) fn copy_row(into: &mut [Lanes], from: &[Lanes]) {
+    for (into, &from) in into.iter_mut().zip(from) {
+        *into = from;
     }
 }
 

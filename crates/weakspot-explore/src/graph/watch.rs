@@ -11,7 +11,7 @@
 //! store. An event that changes rows takes `asked` back to the lowest of them. When the event is removed, what was known
 //! before it is known again, or, if that is more, what is known now of accesses whose rows it did not change.
 
-use super::{Event, EventKind, Graph, NONE};
+use super::{Event, EventKind, Graph, NONE, Status};
 use crate::graph::rows::{Rows, row_of};
 use crate::monitor::Finding;
 use weakspot_model::buffer::MemoryModel;
@@ -59,37 +59,57 @@ impl Graph {
 
     /// Every access with a store that could still be pending.
     pub fn findings(&self) -> impl Iterator<Item = Finding> + '_ {
-        let found = self.candidates.iter().map(|&access| Finding { store: self.pending_store(access), access });
+        let asked_about = (0..self.len()).filter(|&access| self.event(access).asked_about);
+        let found = asked_about.map(|access| Finding { store: self.pending_store(access), access });
         found.filter(|finding| finding.store != NONE)
     }
 
     /// Is there an access with a store that could still be pending? Tells `found` of those that are new since it was
     /// asked last, or if it does not want to know of `all`, of the first only.
-    pub fn is_borderline(&self, all: bool, mut found: impl FnMut(Finding)) -> bool {
-        if !all && self.first_pending.get() != NONE {
-            return true;
+    #[inline]
+    pub fn is_borderline(&self, all: bool, found: impl FnMut(Finding)) -> bool {
+        if self.asked.get() < self.len() && (all || self.first_pending.get() == NONE) {
+            // What was found last time is likely to be found again.
+            let likely = self.likely.get();
+            let is_likely = !all && likely < self.len() && self.event(likely).asked_about;
+            if is_likely && self.pending_store(likely) != NONE {
+                return true;
+            }
+            self.ask(all, found);
         }
-        let from = self.asked.get();
-        let start = self.candidates.partition_point(|&access| access < from);
-        for &access in &self.candidates[start..] {
+        self.first_pending.get() != NONE
+    }
+
+    #[inline(never)]
+    fn ask(&self, all: bool, mut found: impl FnMut(Finding)) {
+        for access in self.asked.get()..self.len() {
+            if !self.event(access).asked_about {
+                continue;
+            }
             let store = self.pending_store(access);
             if store != NONE {
                 found(Finding { store, access });
                 self.first_pending.set(self.first_pending.get().min(access));
                 if !all {
-                    self.asked.set(access + 1);
-                    return true;
+                    self.likely.set(access);
+                    return self.asked.set(access + 1);
                 }
             }
         }
         self.asked.set(self.len());
-        self.first_pending.get() != NONE
     }
 
-    /// Could the answer for an event ever be other than no? What decides this never changes.
+    /// Has somebody been put off by a mutex or a condition variable for good? Such a read has not happened, but the graph
+    /// orders it: then the answers need not be those of the monitor.
+    pub fn has_stuck_read(&self) -> bool {
+        self.threads.iter().any(|end| end.status == Status::Stuck && end.last != NONE && self.event(end.last).stuck)
+    }
+
+    /// Could the answer for an event ever be other than no? What decides this never changes, except for a read that is
+    /// given another source.
     #[inline]
-    fn is_candidate(&self, event: &Event) -> bool {
-        if event.po_prev == NONE {
+    pub(super) fn is_asked_about(&self, event: &Event) -> bool {
+        if self.watching == Watching::Nothing || event.po_prev == NONE {
             return false;
         }
         let reads_foreign_store = || {
@@ -98,28 +118,16 @@ impl Graph {
                 source.thread != event.thread && (self.watched || source.kind == EventKind::Store)
             }
         };
-        match (self.watching, event.kind) {
-            (Watching::Nothing, _) => false,
-            (_, EventKind::Load) => reads_foreign_store(),
-            (Watching::Operational(_), EventKind::RmwRead { .. }) => reads_foreign_store(),
-            (Watching::Operational(_), EventKind::Store | EventKind::RmwWrite { .. }) => true,
+        match event.kind {
+            EventKind::Load => reads_foreign_store(),
+            EventKind::RmwRead { .. } => !self.watched && reads_foreign_store(),
+            EventKind::Store | EventKind::RmwWrite { .. } => !self.watched,
             _ => false,
         }
     }
 
-    #[inline]
-    pub(super) fn note_candidate(&mut self, id: u32) {
-        if self.watching != Watching::Nothing && self.is_candidate(self.event(id)) {
-            self.candidates.push(id);
-        }
-    }
-
-    /// Looks at all events again, because they have been numbered anew.
-    pub(super) fn find_candidates(&mut self) {
-        self.candidates.clear();
-        for id in 0..self.len() {
-            self.note_candidate(id);
-        }
+    /// All rows are new.
+    pub(super) fn forget_all_answers(&mut self) {
         self.asked.set(0);
         self.first_pending.set(NONE);
     }
@@ -138,9 +146,6 @@ impl Graph {
     /// The newest event is about to be removed, and its changes have been taken back.
     #[inline]
     pub(super) fn recall_answers(&mut self, id: u32) {
-        if self.candidates.last() == Some(&id) {
-            self.candidates.pop();
-        }
         let Event { touched, asked, first_pending, .. } = *self.event(id);
         let still_known = self.asked.get().min(touched).min(id);
         if still_known < asked {
