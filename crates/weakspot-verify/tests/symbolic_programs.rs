@@ -159,7 +159,8 @@ fn store_store_fences_are_exact_under_pso_also_in_loops() {
 #[test]
 fn a_store_store_fence_holds_back_only_what_comes_after_it() {
     // The stores before the fence may come in either order, and the load after it does not wait.
-    let swapped = "shared x, y; thread p { x = 1; y = 1; fence(store_store); } thread q { await(y == 1); assert(x == 1); }";
+    let swapped =
+        "shared x, y; thread p { x = 1; y = 1; fence(store_store); } thread q { await(y == 1); assert(x == 1); }";
     violation(swapped, Pso);
     let early = "shared x, y;
         thread p { x = 1; fence(store_store); let r = y; }

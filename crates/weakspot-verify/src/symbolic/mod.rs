@@ -118,7 +118,9 @@ pub struct SymbolicReport {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SymbolicError {
     /// A store-store fence under PSO, reached with stores pending, in a program the search by memory gives up on.
-    #[error("the symbolic engine cannot represent `fence(store_store)` with pending stores in a program this large under pso")]
+    #[error(
+        "the symbolic engine cannot represent `fence(store_store)` with pending stores in a program this large under pso"
+    )]
     StoreStoreFence {
         /// The thread that reached it.
         thread: ThreadId,

@@ -107,11 +107,8 @@ impl Languages {
         configuration: &mut Configuration,
     ) -> Option<Vec<Vec<bool>>> {
         let word = self.spelling(configuration);
-        let (thick, kept) = if by_location {
-            self.thickened_by_location(language, &word)?
-        } else {
-            self.thickened(language, &word)?
-        };
+        let (thick, kept) =
+            if by_location { self.thickened_by_location(language, &word)? } else { self.thickened(language, &word)? };
         let mut all = Vec::new();
         let mut flags = Vec::new();
         let mut stores = VecDeque::new();

@@ -231,7 +231,15 @@ impl<'p> Threads<'p> {
             (_, Pause::Wait { condvar, mutex }) => {
                 let to = self.automata[thread.index()].in_phase(local, Phase::Waiting(condvar));
                 let shared = with_owner(mutex, None);
-                vec![Reaction::Act(Act { thread, from: local, to, choice: 0, shared, wakes: Wakes::Nobody, waits_for: None })]
+                vec![Reaction::Act(Act {
+                    thread,
+                    from: local,
+                    to,
+                    choice: 0,
+                    shared,
+                    wakes: Wakes::Nobody,
+                    waits_for: None,
+                })]
             }
             (_, Pause::Notify { condvar, all: true }) => {
                 self.acts(thread, local, local, 0, shared.clone(), Wakes::All(condvar))
@@ -268,7 +276,9 @@ impl<'p> Threads<'p> {
     ) -> Vec<Reaction> {
         let choice = if let Wakes::One(_, waiter) = wakes { i64::from(waiter.0) } else { 0 };
         match self.automata[thread.index()].resume(resumed, result) {
-            Successor::Paused { to, .. } => vec![Reaction::Act(Act { thread, from, to, choice, shared, wakes, waits_for: None })],
+            Successor::Paused { to, .. } => {
+                vec![Reaction::Act(Act { thread, from, to, choice, shared, wakes, waits_for: None })]
+            }
             Successor::Pruned => Vec::new(),
             Successor::Failed(_) => vec![Reaction::Fails { choice }],
         }
