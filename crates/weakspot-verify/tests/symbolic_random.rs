@@ -30,11 +30,12 @@ const STORED: u64 = 1_000;
 struct Setting {
     model: MemoryModel,
     spurious_wakeups: bool,
+    all_errors: bool,
 }
 
 impl Setting {
     fn new(model: MemoryModel) -> Self {
-        Self { model, spurious_wakeups: false }
+        Self { model, spurious_wakeups: false, all_errors: false }
     }
 }
 
@@ -58,12 +59,13 @@ enum Comparison {
 
 fn compare(sketch: &Sketch, setting: Setting) -> Comparison {
     let program = sketch.program();
-    let Setting { model, spurious_wakeups } = setting;
+    let Setting { model, spurious_wakeups, all_errors } = setting;
     let machine = Machine { spurious_wakeups, ..Machine::new(&program, model) };
     let Some(reach) = oracle::reach(&machine, Bounds { visits: VISITS, buffer: Some(4) }) else {
         return Comparison::Unknown;
     };
-    let options = SymbolicOptions { spurious_wakeups, max_states: Some(STORED), ..SymbolicOptions::new(model) };
+    let options =
+        SymbolicOptions { spurious_wakeups, all_errors, max_states: Some(STORED), ..SymbolicOptions::new(model) };
     let verdict = match symbolic::verify(&program, &options, &Budget::unlimited(), &()) {
         Ok(report) => report.verdict,
         Err(error) if error.is_refusal() => return Comparison::Open,
@@ -173,9 +175,22 @@ fn agrees_with_brute_force_under_sc() {
 
 #[test]
 fn agrees_with_brute_force_with_spurious_wakeups() {
-    let setting = Setting { model: MemoryModel::Tso, spurious_wakeups: true };
+    let setting = Setting { spurious_wakeups: true, ..Setting::new(MemoryModel::Tso) };
     let count = compare_all(&Shape::terminating(), 5_000..7_000, setting);
     assert!(count(Comparison::Violated) > 100 && count(Comparison::Verified) > 100);
+}
+
+/// The search by memory alone, to the end: under PSO nothing else looks first then.
+#[test]
+fn agrees_with_brute_force_when_all_errors_are_wanted() {
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let setting = Setting { all_errors: true, ..Setting::new(model) };
+        for shape in [Shape::looping(), Shape::terminating(), growing(2)] {
+            let count = compare_all(&shape, 30_000..30_700, setting);
+            assert!(count(Comparison::Violated) > 30 && count(Comparison::Verified) > 30);
+            assert!(count(Comparison::Open) < 7);
+        }
+    }
 }
 
 /// Larger programs than brute force manages.

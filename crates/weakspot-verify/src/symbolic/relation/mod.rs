@@ -494,8 +494,8 @@ impl<'p, 'o> Search<'p, 'o> {
     /// Judges the configurations in which all buffers are empty and nobody can move: a deadlock, or the end.
     fn judge(&mut self, growth: usize, closed: Language, shared: &Shared) {
         let id = self.now.log[growth].shared;
-        let threads = std::cell::RefCell::new(&mut self.threads);
-        let stuck = |thread: ThreadId, local: LocalId| threads.borrow_mut().is_stuck(thread, shared, local);
+        let threads = &self.threads;
+        let stuck = |thread: ThreadId, local: LocalId| threads.is_stuck(thread, shared, local);
         for control in self.languages.drained_controls(closed, stuck) {
             if !self.now.judged.insert((id, control.clone())) {
                 continue;

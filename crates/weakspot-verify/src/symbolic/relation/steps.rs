@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 use weakspot_model::buffer::{MemoryModel, StoreBuffer};
-use weakspot_model::ids::{CondvarId, Loc, ThreadId};
+use weakspot_model::ids::{CondvarId, Loc, MutexId, ThreadId};
 use weakspot_model::ir::{FenceKind, Instr, Place, Program, Thread};
 use weakspot_model::local::{self, Pause};
 use weakspot_model::machine::{Action, Machine, Phase, State, ThreadState};
@@ -161,9 +161,9 @@ impl<'p> Threads<'p> {
     pub(super) fn reactions(&mut self, thread: ThreadId, shared: &Shared, view: u32, local: LocalId) -> Vec<Reaction> {
         let &crate::threads::Local { pause, phase, .. } = self.automata[thread.index()].local(local);
         let empty = self.views.get(view).empty;
-        let free = |mutex: weakspot_model::ids::MutexId| shared.owners[mutex.index()].is_none();
-        let owns = |mutex: weakspot_model::ids::MutexId| shared.owners[mutex.index()] == Some(thread);
-        let with_owner = |mutex: weakspot_model::ids::MutexId, owner: Option<ThreadId>| {
+        let free = |mutex: MutexId| shared.owners[mutex.index()].is_none();
+        let owns = |mutex: MutexId| shared.owners[mutex.index()] == Some(thread);
+        let with_owner = |mutex: MutexId, owner: Option<ThreadId>| {
             let mut shared = shared.clone();
             shared.owners[mutex.index()] = owner;
             shared
@@ -196,7 +196,8 @@ impl<'p> Threads<'p> {
             (_, Pause::Spin | Pause::End | Pause::ThreadRegister { .. }) => Vec::new(),
             (_, Pause::Rmw { loc, op, drains_all }) => {
                 let waits_for = (self.machine.model == MemoryModel::Pso && !drains_all).then_some(loc);
-                if if waits_for.is_some() { self.forwarded(thread, view, loc).is_some() } else { !empty } {
+                let waits = if waits_for.is_some() { self.forwarded(thread, view, loc).is_some() } else { !empty };
+                if waits {
                     return Vec::new();
                 }
                 let current = shared.memory[loc.index()];
@@ -318,19 +319,16 @@ impl<'p> Threads<'p> {
         before
     }
 
-    /// Can a thread with an empty buffer do nothing at all?
-    pub(super) fn is_stuck(&mut self, thread: ThreadId, shared: &Shared, local: LocalId) -> bool {
-        let view = self.empty_view(thread);
-        let &crate::threads::Local { pause, phase, .. } = self.automata[thread.index()].local(local);
-        match pause {
-            // What resuming it leads to does not matter here.
-            Pause::Load { .. } | Pause::Store { .. } | Pause::Choose { .. } if phase == Phase::Running => false,
-            Pause::LeaveCritical | Pause::Fence(_) | Pause::Rmw { .. } | Pause::Notify { .. } => false,
-            Pause::Lock(mutex) => shared.owners[mutex.index()].is_some(),
-            Pause::Unlock(_) => false,
-            Pause::Wait { .. } if phase == Phase::Running => false,
-            Pause::Wait { mutex, .. } if phase == Phase::Reacquiring(mutex) => shared.owners[mutex.index()].is_some(),
-            _ => self.reactions(thread, shared, view, local).is_empty(),
+    /// Can a thread with an empty buffer do nothing at all? (A step that is no execution, because an `assume` after it is
+    /// false, is something.)
+    pub(super) fn is_stuck(&self, thread: ThreadId, shared: &Shared, local: LocalId) -> bool {
+        let local = self.automata[thread.index()].local(local);
+        let held = |mutex: MutexId| shared.owners[mutex.index()].is_some();
+        match (local.phase, local.pause) {
+            (Phase::Waiting(_), _) => !self.machine.spurious_wakeups,
+            (Phase::Reacquiring(mutex), _) | (_, Pause::Lock(mutex)) => held(mutex),
+            (_, Pause::Choose { lo, hi }) => lo > hi,
+            (_, pause) => matches!(pause, Pause::Spin | Pause::End | Pause::ThreadRegister { .. }),
         }
     }
 
