@@ -35,13 +35,13 @@ use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Limit, Progress};
 
 use crate::clause;
-use crate::hitting::Cost;
+use crate::hitting::{self, Cost};
 use crate::points::{Kinds, Points, Rendered};
 use crate::{FenceError, FenceOptions};
 
 use bdd::{Formula, Formulas};
 use explore::Task;
-use label::Edges;
+use label::{Edges, Within};
 
 /// Bounds on store buffers, tried in this order.
 const BOUNDS: [usize; 6] = [1, 2, 3, 4, 6, 8];
@@ -67,6 +67,8 @@ pub(crate) struct Labels<'a> {
     is_bounded: bool,
     /// States of all explorations.
     pub(crate) states: u64,
+    /// States of the transition system behind the labels: of the abstraction, or of the largest bound.
+    pub(crate) largest: u64,
 }
 
 /// What came of exploring with the next bound.
@@ -95,15 +97,25 @@ impl<'a> Labels<'a> {
             tried: 0,
             is_bounded: true,
             states: 0,
+            largest: 0,
         })
     }
 
-    /// The first labels: of the abstraction if there is one, otherwise of the smallest bound that says something.
-    pub(crate) fn start(&mut self, budget: &Budget, progress: &dyn Progress) -> Result<Result<(), Limit>, FenceError> {
-        let Some((abstraction, _)) = self.options.abstraction() else {
-            return Ok(self.climb(budget, progress).map(|_| ()));
-        };
+    /// The first labels: of the smallest bound that says something, and of the abstraction if there is one.
+    pub(crate) fn start(
+        &mut self,
+        costs: &[Cost],
+        budget: &Budget,
+        progress: &dyn Progress,
+    ) -> Result<Result<(), Limit>, FenceError> {
+        if let Err(limit) = self.climb(budget, progress) {
+            return Ok(Err(limit));
+        }
+        let Some((abstraction, _)) = self.options.abstraction() else { return Ok(Ok(())) };
+        let least = self.formulas.minimum(self.formula, costs).map_or(0, |set| hitting::cost_of(&set, costs).weight);
         let task = abstracted::Task {
+            weights: costs.iter().map(|cost| cost.weight).collect(),
+            least,
             plain: &self.plain,
             marked: &self.marked,
             rendered: &self.rendered,
@@ -114,6 +126,7 @@ impl<'a> Labels<'a> {
         Ok(abstracted::sufficient(&task, &mut self.formulas)?.map(|found| {
             self.sufficient = Some(found.formula);
             self.states += found.states;
+            self.largest = found.states;
         }))
     }
 
@@ -142,8 +155,9 @@ impl<'a> Labels<'a> {
                 Ok(None) => break,
             };
             self.states += explored.edges.nodes() as u64;
+            self.largest = self.largest.max(explored.edges.nodes() as u64);
             let known = self.formula;
-            let found = conjoin(&mut self.formulas, &explored.edges, 0, &explored.errors, budget)?;
+            let found = conjoin(&mut self.formulas, &explored.edges, 0, &explored.errors, None, budget)?;
             self.formula = self.formulas.and(known, found);
             if !explored.is_bounded {
                 (self.tried, self.is_bounded) = (BOUNDS.len(), false);
@@ -196,13 +210,14 @@ fn conjoin(
     edges: &Edges,
     initial: usize,
     errors: &[(usize, Formula)],
+    within: Option<Within>,
     budget: &Budget,
 ) -> Result<Formula, Limit> {
     if errors.is_empty() {
         return Ok(Formula::TRUE);
     }
     let mut stopped = None;
-    let labels = label::avoid(formulas, edges, initial, |formulas| {
+    let labels = label::avoid(formulas, edges, initial, within, |formulas| {
         stopped = budget.exhausted((formulas.bytes() + edges.bytes()) as u64);
         stopped.is_none()
     });
@@ -213,7 +228,8 @@ fn conjoin(
     distinct.dedup();
     Ok(distinct.into_iter().fold(Formula::TRUE, |all, (label, prevent)| {
         let avoided = formulas.or(label, prevent);
-        formulas.and(all, avoided)
+        let all = formulas.and(all, avoided);
+        within.map_or(all, |within| within.trim(formulas, all))
     }))
 }
 

@@ -21,6 +21,10 @@
 //! fenced one after the other as long as that leaves the program broken. What remains is a clause of which no member can
 //! go; and programs with nearly all gaps fenced have few states.
 //!
+//! # Strategies
+//! This is the strategy `guided`. The strategy `avoid` ([`avoid`]) is the paper's: it labels a whole transition system with
+//! formulae, takes the cheapest placement that satisfies them, and shows it to an engine as above.
+//!
 //! # What is proved
 //! A placement is accepted only if an engine proves the program with it, buffers unbounded. `minimal` is true if no
 //! cheaper placement can work: all executions behind the clauses are real. Where no engine can decide about a placement
@@ -32,6 +36,7 @@
 
 mod avoid;
 mod clause;
+mod figures;
 mod hitting;
 mod layout;
 mod oracle;
@@ -53,6 +58,7 @@ use weakspot_verify::explicit;
 use weakspot_verify::symbolic;
 
 pub use clause::{Passed, Reason, Snippet};
+pub use figures::{Figures, figures};
 pub use points::PointPlace;
 
 /// What the fences are for.
@@ -279,6 +285,8 @@ pub struct FenceReport {
     pub iterations: u32,
     /// States stored by all searches.
     pub states: u64,
+    /// Strategy `avoid`: states of the transition system whose labels gave the placement.
+    pub labelled: u64,
 }
 
 /// Mistakes of weakspot, never of the program.

@@ -133,7 +133,7 @@ impl<'a> Inference<'a> {
     /// Strategy `avoid`: labels the states for the first time.
     fn start_labels(&mut self) -> Result<Result<(), Limit>, FenceError> {
         let Some(labels) = &mut self.labels else { return Ok(Ok(())) };
-        let started = labels.start(self.oracle.budget, self.oracle.progress)?;
+        let started = labels.start(&self.costs, self.oracle.budget, self.oracle.progress)?;
         self.oracle.states += labels.states;
         Ok(started)
     }
@@ -349,6 +349,7 @@ impl<'a> Inference<'a> {
             more_alternatives,
             iterations: self.iterations,
             states: self.oracle.states,
+            labelled: self.labels.as_ref().map_or(0, |labels| labels.largest),
         })
     }
 

@@ -141,11 +141,10 @@ fn clh_needs_one_fence_say_all_engines() {
 /// k = 0).
 #[test]
 fn abstractions_find_the_minimum_or_say_that_they_cannot() {
-    let rows: [(&str, [Option<u64>; 5]); 4] = [
+    let rows: [(&str, [Option<u64>; 5]); 3] = [
         ("sense", [Some(1), Some(1), None, Some(1), Some(1)]),
         ("pet", [Some(2), Some(2), Some(2), Some(2), Some(2)]),
         ("fast1a", [None, Some(2), None, Some(2), Some(2)]),
-        ("fast1b", [None, Some(2), None, Some(2), Some(2)]),
     ];
     let columns = [(Domain::Fd, 0), (Domain::Fd, 1), (Domain::Pd, 0), (Domain::Pd, 1), (Domain::Pd, 2)];
     for (name, row) in rows {

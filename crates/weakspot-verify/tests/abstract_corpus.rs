@@ -56,6 +56,7 @@ struct Tally {
 fn run_corpus(wanted: MemoryModel) -> Tally {
     let mut files = Vec::new();
     weak_files(&corpus(), &mut files);
+    weak_files(&corpus().join("../examples"), &mut files);
     let mut tally = Tally::default();
     let mut wrong = Vec::new();
     for path in files {
@@ -153,9 +154,11 @@ fn with_domain(name: &str, variable: &str, domain: ValueDomain) -> (Program, Abs
     (program, AbstractOptions { values, ..AbstractOptions::new(MemoryModel::Pso) })
 }
 
-const COUNTERS: [(&str, &str, ValueDomain); 7] = [
+const COUNTERS: [(&str, &str, ValueDomain); 9] = [
     ("published-versions", "version", ValueDomain::Sign),
     ("published-versions", "version", ValueDomain::Interval),
+    ("local-versions", "version", ValueDomain::Sign),
+    ("local-versions", "version", ValueDomain::Interval),
     ("version-lock", "version", ValueDomain::Parity),
     ("counted-episodes", "episode", ValueDomain::Parity),
     ("counted-entries", "entries", ValueDomain::Interval),

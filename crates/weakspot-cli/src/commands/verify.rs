@@ -291,7 +291,12 @@ impl<'a> Answer<'a> {
                 let _ = writeln!(text, "  not everything was looked at: {}", limits::advice(*limit));
             }
             Conclusion::Alarm(problem) => text.push_str(&self.alarm(problem)),
-            Conclusion::Verified | Conclusion::Violated(_) => {}
+            Conclusion::Verified => {
+                if let Details::Abstract(details) = &self.found.details {
+                    text.push_str(details.reservation());
+                }
+            }
+            Conclusion::Violated(_) => {}
         }
         text
     }

@@ -67,7 +67,7 @@ fn numbers_out_of_range_are_refused() {
 }
 
 #[test]
-fn the_symbolic_engine_answers_with_unbounded_buffers_and_refuses_what_it_cannot_represent() {
+fn the_symbolic_engine_answers_with_unbounded_buffers_and_knows_every_fence() {
     let endless = "shared x, y;\nthread a { loop { x = 1; x = 2; let r = y; } }\nthread b { loop { let r = x; assert(r < 3); } }\n";
     let workspace = Workspace::with("endless.weak", endless);
     let run = workspace.run(&["verify", "endless.weak", "--model", "tso", "--engine", "symbolic", "--json"]);
@@ -92,8 +92,7 @@ fn the_symbolic_engine_answers_with_unbounded_buffers_and_refuses_what_it_cannot
     let fenced = "shared x, y;\nthread a { x = 1; fence(store_store); y = 1; }\nthread b { let r = y; let s = x; }\n";
     let workspace = Workspace::with("fenced.weak", fenced);
     let run = workspace.run(&["verify", "fenced.weak", "--model", "pso", "--engine", "symbolic"]);
-    assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
-    assert!(run.err.contains("fenced.weak:2:19") && run.err.contains("store_store"), "{run:?}");
+    assert_eq!(run.code, 0, "{run:?}");
     refused(&["verify", "sb.weak", "--model", "tso", "--engine", "symbolic", "--jobs", "2"], &["--jobs", "explicit"]);
     refused(&["verify", "sb.weak", "--model", "tso", "--count-errors"], &["--count-errors", "symbolic"]);
 }

@@ -16,7 +16,7 @@ use weakspot_verify::abstraction::graph::{self, Edge, Graph, NodeId, Step, Targe
 
 use super::bdd::{Formula, Formulas};
 use super::constraint::Constraints;
-use super::label::Edges;
+use super::label::{Edges, Within};
 use crate::FenceError;
 use crate::points::Rendered;
 
@@ -29,11 +29,16 @@ pub(crate) struct Task<'a> {
     pub(crate) marked: &'a Program,
     pub(crate) rendered: &'a Rendered,
     pub(crate) abstraction: AbstractOptions,
+    /// What each candidate weighs.
+    pub(crate) weights: Vec<u64>,
+    /// No correct placement weighs less.
+    pub(crate) least: u64,
     pub(crate) budget: &'a Budget,
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// The formula whose satisfying placements are all correct, and the number of states behind it.
+/// The formula whose satisfying placements are all correct, and the number of states behind it. It knows placements up to
+/// a weight only, but the lightest of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sufficient {
     pub(crate) formula: Formula,
@@ -53,7 +58,7 @@ pub(crate) fn sufficient(task: &Task, formulas: &mut Formulas) -> Result<Result<
         .map(|thread| Constraints::new(search.model, task.plain, task.marked, task.rendered, thread))
         .collect();
     let mut labelling = Labelling { graph: &graph, constraints: constraints?, formulas };
-    Ok(labelling.formula(task.budget).map(|formula| Sufficient { formula, states: graph.len() as u64 }))
+    Ok(labelling.formula(task).map(|formula| Sufficient { formula, states: graph.len() as u64 }))
 }
 
 struct Labelling<'a> {
@@ -63,7 +68,7 @@ struct Labelling<'a> {
 }
 
 impl Labelling<'_> {
-    fn formula(&mut self, budget: &Budget) -> Result<Formula, Limit> {
+    fn formula(&mut self, task: &Task) -> Result<Formula, Limit> {
         let mut edges = Edges::default();
         let mut errors: Vec<(usize, Formula)> = Vec::new();
         for node in self.graph.nodes() {
@@ -85,7 +90,33 @@ impl Labelling<'_> {
         }));
         let starts_wrong = self.graph.initial().iter().any(|target| matches!(target, Target::Error(_)));
         errors.extend(starts_wrong.then_some((root, Formula::FALSE)));
-        super::conjoin(self.formulas, &edges, root, &errors, budget)
+        self.lightest(&edges, root, &errors, task)
+    }
+
+    /// Labels for light placements first, then for heavier ones, until one of them satisfies the formula.
+    fn lightest(
+        &mut self,
+        edges: &Edges,
+        root: usize,
+        errors: &[(usize, Formula)],
+        task: &Task,
+    ) -> Result<Formula, Limit> {
+        // a fence in every gap prevents whatever can be prevented
+        let reached = edges.reached(root, |prevent| prevent == Formula::FALSE);
+        if errors.iter().any(|&(source, prevent)| reached[source] && prevent == Formula::FALSE) {
+            return Ok(Formula::FALSE);
+        }
+        let all = task.weights.iter().fold(0_u64, |sum, &weight| sum.saturating_add(weight));
+        let mut most = task.least.max(1);
+        loop {
+            let within = Within { most, weights: &task.weights };
+            let within = (most < all).then_some(within);
+            let formula = super::conjoin(self.formulas, edges, root, errors, within, task.budget)?;
+            if formula != Formula::FALSE || within.is_none() {
+                return Ok(formula);
+            }
+            most = most.saturating_mul(2);
+        }
     }
 
     /// `prevent(t)`, disjunctive or conjunctive.

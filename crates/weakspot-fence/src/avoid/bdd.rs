@@ -56,6 +56,8 @@ pub(crate) struct Formulas {
     unique: HashTable<Formula>,
     conjunctions: FxHashMap<(Formula, Formula), Formula>,
     disjunctions: FxHashMap<(Formula, Formula), Formula>,
+    /// Answers of [`Formulas::within`], for one list of weights.
+    trimmed: FxHashMap<(Formula, u64), Formula>,
 }
 
 impl Formulas {
@@ -67,6 +69,7 @@ impl Formulas {
             unique: HashTable::new(),
             conjunctions: FxHashMap::default(),
             disjunctions: FxHashMap::default(),
+            trimmed: FxHashMap::default(),
         }
     }
 
@@ -118,6 +121,30 @@ impl Formulas {
         let high = self.or(high_left, high_right);
         let result = self.node(variable, low, high);
         remember(&mut self.disjunctions, key, result);
+        result
+    }
+
+    /// What is left of a formula when only sets up to a weight count: the sets that hold one of them which satisfies it.
+    /// For sets up to that weight nothing changes, and the diagram is much smaller. The weights must always be the same.
+    pub(crate) fn within(&mut self, formula: Formula, most: u64, weights: &[u64]) -> Formula {
+        if formula <= Formula::TRUE {
+            return formula;
+        }
+        if let Some(&known) = self.trimmed.get(&(formula, most)) {
+            return known;
+        }
+        let node = self.nodes[formula.index()];
+        let low = self.within(node.low, most, weights);
+        let high = match most.checked_sub(weights[node.variable as usize]) {
+            Some(rest) => self.within(node.high, rest, weights),
+            None => Formula::FALSE,
+        };
+        let high = self.or(low, high);
+        let result = self.node(node.variable, low, high);
+        if self.trimmed.len() >= MOST_ANSWERS {
+            self.trimmed.clear();
+        }
+        self.trimmed.insert((formula, most), result);
         result
     }
 
@@ -251,7 +278,7 @@ impl Formulas {
 
     /// Bytes held by the tables.
     pub(crate) fn bytes(&self) -> usize {
-        let answers = self.conjunctions.capacity() + self.disjunctions.capacity();
+        let answers = self.conjunctions.capacity() + self.disjunctions.capacity() + 2 * self.trimmed.capacity();
         self.nodes.capacity() * size_of::<Node>()
             + self.unique.capacity() * (size_of::<Formula>() + 1)
             + answers * (3 * size_of::<Formula>() + 1)
@@ -317,6 +344,15 @@ mod tests {
                 (0..1_u32 << SIZE).filter(|set| table & (1 << set) != 0).map(members).collect();
             for set in 0..1_u32 << SIZE {
                 assert_eq!(formulas.holds(formula, &members(set)), table & (1 << set) != 0);
+            }
+            for most in 0..=6 {
+                let weights: Vec<u64> = costs.iter().map(|cost| cost.weight).collect();
+                let trimmed = formulas.within(formula, most, &weights);
+                for set in (0..1_u32 << SIZE).map(members) {
+                    let is_light = hitting::cost_of(&set, &costs).weight <= most;
+                    let (before, after) = (formulas.holds(formula, &set), formulas.holds(trimmed, &set));
+                    assert!(if is_light { before == after } else { before || !after });
+                }
             }
             let cheapest = satisfying.iter().map(|set| hitting::cost_of(set, &costs)).min();
             let found = formulas.minimum(formula, &costs);

@@ -86,7 +86,7 @@ impl Constraints {
             edges.push_node(self.next(pc).into_iter().map(|next| (next, prevent)));
         }
         edges.push_node(self.next(store).into_iter().map(|next| (next, Formula::FALSE)));
-        label::avoid(formulas, &edges, behind_the_store, |_| true).unwrap_or_default()
+        label::avoid(formulas, &edges, behind_the_store, None, |_| true).unwrap_or_default()
     }
 
     fn next(&self, pc: usize) -> Vec<u32> {

@@ -32,17 +32,48 @@ impl Edges {
         &self.edges[self.starts[node]..end]
     }
 
+    /// The nodes that are reached when an edge is taken exactly if `may_pass` says so of what prevents it.
+    pub(crate) fn reached(&self, initial: usize, may_pass: impl Fn(Formula) -> bool) -> Vec<bool> {
+        let mut reached = vec![false; self.nodes()];
+        let mut waiting = vec![initial];
+        while let Some(node) = waiting.pop() {
+            if !std::mem::replace(&mut reached[node], true) {
+                let next = self.of(node).iter().filter(|(_, prevent)| may_pass(*prevent));
+                waiting.extend(next.map(|(target, _)| *target as usize));
+            }
+        }
+        reached
+    }
+
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         self.starts.capacity() * size_of::<usize>() + self.edges.capacity() * size_of::<(u32, Formula)>()
     }
 }
 
+/// Only sets of fences up to a weight count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Within<'a> {
+    pub(crate) most: u64,
+    /// What each candidate weighs.
+    pub(crate) weights: &'a [u64],
+}
+
+impl Within<'_> {
+    pub(crate) fn trim(self, formulas: &mut Formulas, formula: Formula) -> Formula {
+        formulas.within(formula, self.most, self.weights)
+    }
+}
+
 /// What avoids each node. `goes_on` is asked now and then; once it says no, the labels so far are given up.
+///
+/// Whether a set of fences avoids a node does not depend on other sets, so the labels can be had for light sets alone, where
+/// the diagrams are small.
 pub(crate) fn avoid(
     formulas: &mut Formulas,
     edges: &Edges,
     initial: usize,
+    within: Option<Within>,
     mut goes_on: impl FnMut(&Formulas) -> bool,
 ) -> Option<Vec<Formula>> {
     let mut labels = vec![Formula::TRUE; edges.nodes()];
@@ -61,6 +92,7 @@ pub(crate) fn avoid(
                 let target = target as usize;
                 let avoided = formulas.or(labels[node], prevent);
                 let label = formulas.and(labels[target], avoided);
+                let label = within.map_or(label, |within| within.trim(formulas, label));
                 if label != labels[target] {
                     (labels[target], is_due[target], changed) = (label, true, true);
                 }
@@ -85,7 +117,7 @@ mod tests {
         edges.push_node([(3, b)]);
         edges.push_node([(1, Formula::FALSE)]);
         edges.push_node([(3, Formula::FALSE)]);
-        let labels = avoid(&mut formulas, &edges, 0, |_| true).unwrap();
+        let labels = avoid(&mut formulas, &edges, 0, None, |_| true).unwrap();
         let both = formulas.and(a, b);
         assert_eq!(
             labels,

@@ -361,3 +361,120 @@ fn insert(set: &mut Vec<Entry>, entry: Entry) {
         set.insert(at, entry);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const X: Loc = Loc(0);
+    const Y: Loc = Loc(1);
+    const A: Entry = Entry(1);
+    const B: Entry = Entry(2);
+
+    fn rules(domain: Domain, model: MemoryModel, k: u32) -> Rules {
+        Rules::new(domain, model, k)
+    }
+
+    fn buffer(rules: Rules, stores: &[(Loc, Entry)]) -> AbstractBuffer {
+        let mut buffer = AbstractBuffer::default();
+        for &(loc, entry) in stores {
+            rules.store(&mut buffer, loc, entry);
+        }
+        buffer
+    }
+
+    /// What can be flushed next, each once.
+    fn flushable(rules: Rules, buffer: &AbstractBuffer) -> Vec<(Loc, Entry)> {
+        let mut flushable: Vec<_> = rules.commits(buffer).into_iter().map(|(loc, entry, _)| (loc, entry)).collect();
+        flushable.sort_unstable();
+        flushable.dedup();
+        flushable
+    }
+
+    #[test]
+    fn k_stores_of_a_location_stay_in_order_under_pso() {
+        let rules = rules(Domain::Fd, MemoryModel::Pso, 2);
+        let ab = buffer(rules, &[(X, A), (X, B)]);
+        assert_eq!((flushable(rules, &ab), ab.is_exact()), (vec![(X, A)], true));
+        let aba = buffer(rules, &[(X, A), (X, B), (X, A)]);
+        assert!(!aba.is_exact());
+        assert_eq!(aba.forward(X), Forwarded::Latest(A));
+    }
+
+    #[test]
+    fn without_k_any_store_of_the_set_may_come_first_but_the_latest_stays_to_the_end() {
+        let rules = rules(Domain::Fd, MemoryModel::Pso, 0);
+        let ab = buffer(rules, &[(X, A), (X, B)]);
+        assert_eq!(flushable(rules, &ab), [(X, A), (X, B)]);
+        let emptied = |(_, entry, after): &(Loc, Entry, AbstractBuffer)| after.is_empty().then_some(*entry);
+        assert_eq!(rules.commits(&ab).iter().find_map(emptied), None, "two stores are not flushed at once");
+        let without = |(_, _, after): &(Loc, Entry, AbstractBuffer)| *after != ab;
+        let removed: Vec<Entry> = rules.commits(&ab).iter().filter(|c| without(c)).map(|c| c.1).collect();
+        assert_eq!(removed, [A], "FLUSH-SD of the latest store waits for the others");
+    }
+
+    #[test]
+    fn the_naive_set_forgets_which_store_is_the_latest() {
+        let rules = rules(Domain::Set, MemoryModel::Pso, 3);
+        let ab = buffer(rules, &[(X, A), (X, B)]);
+        assert_eq!(ab.forward(X), Forwarded::AnyOf(&[A, B]));
+        let removed = rules.commits(&ab).iter().filter(|(_, _, after)| *after != ab).count();
+        assert_eq!(removed, 2);
+    }
+
+    #[test]
+    fn pd_empties_a_set_with_its_latest_store_only() {
+        let rules = rules(Domain::Pd, MemoryModel::Pso, 0);
+        let ab = buffer(rules, &[(X, A), (X, B)]);
+        let emptying: Vec<Entry> =
+            rules.commits(&ab).iter().filter(|(_, _, after)| after.is_empty()).map(|commit| commit.1).collect();
+        assert_eq!(emptying, [B]);
+    }
+
+    #[test]
+    fn tso_keeps_the_order_between_locations_for_k_stores() {
+        let rules = rules(Domain::Fd, MemoryModel::Tso, 1);
+        let stores = buffer(rules, &[(Y, A), (X, A), (Y, B)]);
+        assert_eq!(flushable(rules, &stores), [(Y, A)]);
+        assert_eq!((stores.forward(Y), stores.forward(X)), (Forwarded::Latest(B), Forwarded::Latest(A)));
+        let (_, _, after) = rules.commits(&stores).remove(0);
+        assert_eq!(flushable(rules, &after), [(X, A), (Y, B)]);
+    }
+
+    #[test]
+    fn a_store_store_fence_holds_back_what_is_behind_it_until_there_are_too_many() {
+        let rules = rules(Domain::Fd, MemoryModel::Pso, 0);
+        let mut stores = buffer(rules, &[(X, A)]);
+        rules.fence_stores(&mut stores);
+        rules.store(&mut stores, Y, A);
+        assert_eq!(flushable(rules, &stores), [(X, A)]);
+        assert!(rules.forgets_fence(&stores), "k + 2 segments are kept");
+        rules.fence_stores(&mut stores);
+        rules.store(&mut stores, X, B);
+        assert_eq!(stores.segments.len(), 2);
+        assert_eq!(stores.forward(X), Forwarded::Latest(B));
+    }
+
+    /// Sec. 4.1: ⟨l, S, H⟩ with a shorter H covers, if its set takes up exactly what was cut off.
+    #[test]
+    fn a_shorter_head_covers_a_longer_one() {
+        let long = rules(Domain::Fd, MemoryModel::Pso, 2);
+        let exact = buffer(long, &[(X, A), (X, B)]);
+        let mut cut = buffer(long, &[(X, A), (X, A), (X, B)]);
+        cut.segments[0][0].head.pop();
+        assert!(long.covers(&cut, &exact) && !long.covers(&exact, &cut));
+        insert(&mut cut.segments[0][0].set, A);
+        assert!(!long.covers(&cut, &exact), "a larger set is another set in fd");
+        assert!(rules(Domain::Pd, MemoryModel::Pso, 2).covers(&cut, &exact), "and covers in pd");
+    }
+
+    #[test]
+    fn cutting_the_head_of_tso_keeps_the_latest_store_of_each_location() {
+        let rules = rules(Domain::Fd, MemoryModel::Tso, 3);
+        let exact = buffer(rules, &[(X, A), (Y, A), (X, B)]);
+        let all_behind = move_behind(&exact, 0);
+        assert_eq!((all_behind.forward(X), all_behind.forward(Y)), (Forwarded::Latest(B), Forwarded::Latest(A)));
+        assert_eq!(rules.signature(&exact), rules.signature(&all_behind));
+        assert!(rules.covers(&all_behind, &exact) && !rules.covers(&exact, &all_behind));
+    }
+}

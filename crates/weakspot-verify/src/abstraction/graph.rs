@@ -20,8 +20,9 @@ use weakspot_model::task::{Budget, Limit, Progress};
 pub use super::system::Step;
 
 use super::buffers::BufferId;
+use super::failure::Failure;
 use super::search::{Found, Search, Visitor};
-use super::system::{Failure, buffer_at};
+use super::system::buffer_at;
 use super::{AbstractOptions, Domain};
 
 /// An abstract state: index into [`Graph`].

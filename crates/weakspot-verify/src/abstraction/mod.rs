@@ -12,7 +12,7 @@
 //! | Sec. 4.1, `β_B`, ⟨l, S, H⟩, `⊑_b` | `buffer` |
 //! | Sec. 4.1, `⊑_s` and the antichains 𝔸 | `store` |
 //! | Sec. 4.1, α and β (for tests) | [`covers`] |
-//! | Sec. 4.1, "Domain of variables" | [`value`], `arithmetic`, `valuation`, `run` |
+//! | Sec. 4.1, "Domain of variables" | [`value`], `arithmetic`, `valuation`, `spread`, `run` |
 //! | Sec. 4.2, Sem. 3 | `buffer` (STORE, FLUSH), `system` (the rest) |
 //! | Sec. 4.3, Sem. 4 and its order | `buffer` |
 //! | the naive set abstraction of Sec. 4.2 and 6 | [`Domain::Set`] |
@@ -39,10 +39,12 @@ mod buffer;
 mod buffers;
 mod concretise;
 pub mod covers;
+mod failure;
 pub mod graph;
 mod locals;
 mod run;
 mod search;
+mod spread;
 mod store;
 mod system;
 mod valuation;

@@ -8,8 +8,9 @@ use weakspot_model::ir::Program;
 use weakspot_model::task::{Budget, Limit, Progress};
 
 use super::AbstractOptions;
+use super::failure::Failure;
 use super::store::{Entered, Origin, Store};
-use super::system::{Expansion, Failure, Step, System, Transition};
+use super::system::{Expansion, Step, System, Transition};
 
 /// How often the budget is asked, in expanded states.
 const ASK_BUDGET_EVERY: u64 = 256;

@@ -21,12 +21,13 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::{Loc, MutexId, Pc, ThreadId};
 use weakspot_model::ir::{BinaryOp, FenceKind, Program, RmwOp};
 use weakspot_model::machine::Phase;
-use weakspot_model::problem::{Fault, FaultKind, Problem, ProblemKind};
+use weakspot_model::problem::{Fault, FaultKind};
 
 use super::AbstractOptions;
 use super::arithmetic::{self, Computed};
 use super::buffer::{Entry, Forwarded, Rules};
 use super::buffers::{BufferId, Buffers, Entries, ValueId, Values};
+use super::failure::Failure;
 use super::locals::{Locals, Next, Pause};
 use super::valuation::Valuation;
 use super::value::Value;
@@ -50,42 +51,6 @@ pub enum Step {
     },
     /// The thread wakes from a `wait` without a notification.
     Wake,
-}
-
-/// How a transition breaks the specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Failure {
-    /// A program error of a thread.
-    Fault(ThreadId, Fault),
-    /// The first thread, now at this instruction, is inside a critical block together with the second.
-    Intrusion(ThreadId, Pc, ThreadId),
-    /// The `final` block fails.
-    Final(Fault),
-    /// Nobody can move.
-    Deadlock,
-}
-
-impl Failure {
-    /// Puts it into words, as the reference machine does.
-    pub(super) fn describe(self, program: &Program) -> Problem {
-        let name = |thread: ThreadId| &program.threads[thread.index()].name;
-        match self {
-            Self::Fault(thread, fault) => fault.describe(program, thread),
-            Self::Final(fault) => fault.describe_final(program),
-            Self::Intrusion(thread, pc, other) => Problem {
-                kind: ProblemKind::MutualExclusion,
-                message: format!("`{}` and `{}` are both inside a critical block", name(other), name(thread)),
-                thread: Some(thread),
-                site: Some(program.threads[thread.index()].sites[pc.index()]),
-            },
-            Self::Deadlock => Problem {
-                kind: ProblemKind::Deadlock,
-                message: "deadlock: some thread has not ended and none can go on".to_owned(),
-                thread: None,
-                site: None,
-            },
-        }
-    }
 }
 
 /// The transitions of one state.

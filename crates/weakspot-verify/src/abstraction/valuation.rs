@@ -13,15 +13,13 @@
 //! them. Widening to landmarks at once, instead of after some rounds of a loop, keeps the domain finite: every search
 //! ends, whatever a counter does, and comparisons with constants stay exact. A declared range cuts every element.
 //!
-//! # What becomes abstract
-//! A register that a value of such a variable can reach is abstract as well; it is widened to landmarks wherever the
-//! thread rests. A variable that such a register is stored to, and that has no domain of its own, gets `interval`. The
-//! registers are found by a fixpoint over the code ([`Valuation::new`]) that ignores control flow. Results of comparisons
-//! are 0 or 1 and do not count.
+//! Registers that such values reach are abstract as well ([`super::spread`]); they are widened to landmarks wherever the
+//! thread rests.
 
 use weakspot_model::ids::{Loc, Reg, ThreadId};
-use weakspot_model::ir::{BinaryOp, Instr, Operand, Place, Program, RmwOp, Thread, UnaryOp};
+use weakspot_model::ir::{Instr, Operand, Program, RmwOp, Thread};
 
+use super::spread::Spread;
 use super::value::{Parity, Value, is_infinite};
 
 /// The domain of a variable's values.
@@ -68,16 +66,7 @@ impl Valuation {
         let mut domains = asked.to_vec();
         domains.resize(program.locations.len(), None);
         let codes: Vec<&Thread> = program.threads.iter().chain(&program.final_block).collect();
-        let mut spread = Spread {
-            domains,
-            registers: codes.iter().map(|thread| vec![false; thread.registers.len()]).collect(),
-            changed: true,
-        };
-        while std::mem::take(&mut spread.changed) {
-            for (thread, code) in codes.iter().enumerate() {
-                code.code.iter().for_each(|instr| spread.follow(thread, instr));
-            }
-        }
+        let spread = Spread::over(&codes, domains);
         let mut landmarks: Vec<i128> = Vec::new();
         for location in &program.locations {
             landmarks.push(location.init.into());
@@ -146,89 +135,6 @@ impl Valuation {
             Err(at) => self.landmarks[at] - 1,
         }
     }
-}
-
-/// The fixpoint: which locations and registers can hold abstract values.
-struct Spread {
-    domains: Vec<Option<ValueDomain>>,
-    registers: Vec<Vec<bool>>,
-    changed: bool,
-}
-
-impl Spread {
-    fn follow(&mut self, thread: usize, instr: &Instr) {
-        match *instr {
-            Instr::Load { dst, place } if self.holds_abstract(place) => self.mark(thread, dst),
-            Instr::Store { place, value } => self.store(thread, place, value),
-            Instr::Rmw { dst, place, op, .. } => {
-                let (written, gives_old) = match op {
-                    RmwOp::Cas { new, .. } => (new, false),
-                    RmwOp::CompareExchange { new, .. } => (new, true),
-                    RmwOp::Swap(v) | RmwOp::Add(v) | RmwOp::Or(v) | RmwOp::And(v) => (v, true),
-                };
-                self.store(thread, place, written);
-                if let Some(dst) = dst.filter(|_| gives_old && self.holds_abstract(place)) {
-                    self.mark(thread, dst);
-                }
-            }
-            Instr::Choose { dst, lo, hi } => self.compute(thread, dst, &[lo, hi]),
-            Instr::Set { dst, value } | Instr::Unary { dst, op: UnaryOp::Neg, value } => {
-                self.compute(thread, dst, &[value]);
-            }
-            Instr::Binary { op, .. } if is_comparison(op) => {}
-            Instr::Binary { dst, left, right, .. } => self.compute(thread, dst, &[left, right]),
-            Instr::ThreadRegister { dst, thread: other, register }
-                if self.registers[other.index()][register.index()] =>
-            {
-                self.mark(thread, dst);
-            }
-            _ => {}
-        }
-    }
-
-    fn holds_abstract(&self, place: Place) -> bool {
-        cells(place).any(|cell| self.domains[cell].is_some())
-    }
-
-    fn is_abstract(&self, thread: usize, operand: Operand) -> bool {
-        matches!(operand, Operand::Reg(reg) if self.registers[thread][reg.index()])
-    }
-
-    fn mark(&mut self, thread: usize, register: Reg) {
-        let mark = &mut self.registers[thread][register.index()];
-        self.changed |= !std::mem::replace(mark, true);
-    }
-
-    fn compute(&mut self, thread: usize, dst: Reg, operands: &[Operand]) {
-        if operands.iter().any(|&operand| self.is_abstract(thread, operand)) {
-            self.mark(thread, dst);
-        }
-    }
-
-    fn store(&mut self, thread: usize, place: Place, value: Operand) {
-        if !self.is_abstract(thread, value) {
-            return;
-        }
-        for cell in cells(place) {
-            if self.domains[cell].is_none() {
-                self.domains[cell] = Some(ValueDomain::Interval);
-                self.changed = true;
-            }
-        }
-    }
-}
-
-/// The cells an access can mean.
-fn cells(place: Place) -> std::ops::Range<usize> {
-    match place {
-        Place::Fixed(loc) => loc.index()..loc.index() + 1,
-        Place::Indexed { base, len, .. } => base.index()..base.index() + len as usize,
-    }
-}
-
-fn is_comparison(op: BinaryOp) -> bool {
-    use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
-    matches!(op, Eq | Ne | Lt | Le | Gt | Ge)
 }
 
 /// The constants an instruction mentions.

@@ -24,6 +24,7 @@ mod configurations;
 mod dfa;
 mod meter;
 mod operations;
+mod overtaking;
 #[cfg(test)]
 mod tests;
 mod widening;
@@ -50,6 +51,8 @@ pub struct Symbol(pub u32);
 pub enum Letter {
     /// A pending store.
     Store(Loc, i64),
+    /// A store-store fence between pending stores (PSO).
+    Fence,
     /// Where a thread rests; ends its part of a configuration (see [`super::configurations`]).
     Rest(ThreadId, LocalId),
 }
@@ -85,6 +88,8 @@ enum Operation {
     Thinned(Language),
     Commit(Language, ThreadId, Symbol),
     Widened(Language, usize),
+    Overtaking(Language, ThreadId, Symbol),
+    ThinnedByLocation(Language),
 }
 
 /// The arena of languages over one alphabet.
@@ -171,7 +176,7 @@ impl Languages {
     pub fn store(&self, symbol: Symbol) -> (Loc, i64) {
         match self.letter(symbol) {
             Letter::Store(loc, value) => (loc, value),
-            Letter::Rest(..) => unreachable!("invariant: buffers hold stores"),
+            Letter::Rest(..) | Letter::Fence => unreachable!("invariant: buffers hold stores"),
         }
     }
 

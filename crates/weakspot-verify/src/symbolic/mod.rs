@@ -4,9 +4,10 @@
 //! is repeated any number of times in one step. So a program with unbounded loops and unbounded buffers is explored to the
 //! end in a few dozen states. There are two searches:
 //!
-//! * `relation`, for TSO: a state is a memory and one language for all threads together, control points included.
-//! * `explore`, for PSO, for SC and where the first gives up: a state has one control point for each thread, one memory,
-//!   and one language for each store buffer, as in the paper.
+//! * `relation`, for TSO and PSO: a state is a memory and one language for all threads together, control points included.
+//! * `explore`: a state has one control point for each thread, one memory, and one language for each store buffer, as in the
+//!   paper. It is used for SC, where the first search gives up, and for the first few thousand states under PSO, where
+//!   going deep finds violations sooner.
 //!
 //! | paper | here |
 //! |---|---|
@@ -38,9 +39,11 @@
 //! | stores that are overwritten at once may be left out | `accelerate` |
 //! | cycles that make several buffers grow | `accelerate` |
 //!
-//! Under PSO there is one buffer for each thread and location. `fence(store_store)` relates the buffers of a thread to
-//! one another, which a product of languages cannot express: where such a fence is reached with stores pending, the
-//! engine refuses ([`SymbolicError::StoreStoreFence`]).
+//! # PSO
+//! `explore` has one buffer for each thread and location. `fence(store_store)` relates the buffers of a thread to one
+//! another, which a product of languages cannot express. `relation` can: there the fence is a letter between the stores
+//! it separates (`automaton::overtaking`). So the engine refuses such a fence
+//! ([`SymbolicError::StoreStoreFence`]) only where `relation` has given up.
 //!
 //! Deliberately absent: liveness, parallel search, symmetry.
 
@@ -58,7 +61,7 @@ use weakspot_model::ids::{Site, ThreadId};
 use weakspot_model::ir::Program;
 use weakspot_model::machine::{Machine, Outcome};
 use weakspot_model::replay::{Ending, ReplayError};
-use weakspot_model::task::{Budget, Progress, Verdict};
+use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 
 use self::explore::Explorer;
 use self::moves::{System, Unsupported};
@@ -91,7 +94,7 @@ impl SymbolicOptions {
 pub struct SymbolicReport {
     /// The answer.
     pub verdict: Verdict,
-    /// Symbolic states stored: for TSO one for each memory reached (`relation`); in the search over products of
+    /// Symbolic states stored: one for each memory reached (`relation`); in the search over products of
     /// languages (`explore`) one for each product, those retired later included.
     pub states_stored: u64,
     /// Symbolic states generated.
@@ -114,8 +117,10 @@ pub struct SymbolicReport {
 /// Why there is no answer at all.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SymbolicError {
-    /// A store-store fence under PSO, reached with stores pending.
-    #[error("the symbolic engine cannot represent `fence(store_store)` with pending stores under pso")]
+    /// A store-store fence under PSO, reached with stores pending, in a program the search by memory gives up on.
+    #[error(
+        "the symbolic engine cannot represent `fence(store_store)` with pending stores in a program this large under pso"
+    )]
     StoreStoreFence {
         /// The thread that reached it.
         thread: ThreadId,
@@ -149,6 +154,9 @@ impl From<Unsupported> for SymbolicError {
     }
 }
 
+/// States of the search over products after which the search by memory is tried, under PSO.
+const FIRST_PRODUCTS: u64 = 5_000;
+
 /// Does the program meet its specification, buffers unbounded?
 pub fn verify(
     program: &Program,
@@ -162,11 +170,30 @@ pub fn verify(
         Outcome::Pruned => return Ok(at_once(Verdict::Verified, 0)),
         Outcome::Failed(_) => return Ok(at_once(Verdict::Violated(witness::judge(&machine, Vec::new())?), 1)),
     }
-    if options.model == MemoryModel::Tso
+    if options.model == MemoryModel::Pso && !options.all_errors {
+        let most = options.max_states.map_or(FIRST_PRODUCTS, |most| most.min(FIRST_PRODUCTS));
+        let first = SymbolicOptions { max_states: Some(most), ..options.clone() };
+        match by_products(machine, &first, budget, progress) {
+            Ok(SymbolicReport { verdict: Verdict::Inconclusive(Limit::States(_)), .. }) => {}
+            Err(error) if error.is_refusal() => {}
+            decided => return decided,
+        }
+    }
+    if options.model != MemoryModel::Sc
         && let Some(report) = by_memory(machine, options, budget, progress)?
     {
         return Ok(report);
     }
+    by_products(machine, options, budget, progress)
+}
+
+/// The search over products of languages.
+fn by_products(
+    machine: Machine<'_>,
+    options: &SymbolicOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<SymbolicReport, SymbolicError> {
     let mut explorer = Explorer::new(System::new(machine), options);
     let limit = explorer.run(budget, progress)?;
     let verdict = match (explorer.failure.take(), limit) {

@@ -65,6 +65,15 @@ impl Details {
         (self.domain != Domain::Set).then_some(self.last_k)
     }
 
+    /// What a proof leaves out.
+    pub(super) fn reservation(&self) -> &'static str {
+        if self.values {
+            "  variables with a `--value` domain are taken as integers without end: 64-bit overflow is not looked for\n"
+        } else {
+            ""
+        }
+    }
+
     /// What to make of an abstract violation.
     pub(super) fn advice(&self, program: &Program, problem: &Problem) -> String {
         let mut text = String::new();

@@ -24,8 +24,8 @@ pub(in crate::symbolic) struct Configuration(pub(in crate::symbolic) Vec<(VecDeq
 pub(in crate::symbolic) trait Solo {
     /// The view of an empty buffer.
     fn start(&mut self) -> u32;
-    /// The view after one more store.
-    fn read(&mut self, view: u32, store: (Loc, i64)) -> u32;
+    /// The view after one more letter.
+    fn read(&mut self, view: u32, letter: Letter) -> u32;
     /// The steps of the thread when it rests at `local`.
     fn steps(&mut self, view: u32, local: LocalId) -> Vec<SoloStep>;
 }
@@ -34,7 +34,7 @@ pub(in crate::symbolic) trait Solo {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::symbolic) struct SoloStep {
     /// What it appends to its buffer.
-    pub(in crate::symbolic) store: Option<(Loc, i64)>,
+    pub(in crate::symbolic) append: Option<Letter>,
     /// Where it rests then.
     pub(in crate::symbolic) to: LocalId,
     /// The choice it makes.
@@ -103,16 +103,18 @@ impl Languages {
     pub(in crate::symbolic) fn thicken(
         &mut self,
         language: Language,
+        by_location: bool,
         configuration: &mut Configuration,
     ) -> Option<Vec<Vec<bool>>> {
         let word = self.spelling(configuration);
-        let (thick, kept) = self.thickened(language, &word)?;
+        let (thick, kept) =
+            if by_location { self.thickened_by_location(language, &word)? } else { self.thickened(language, &word)? };
         let mut all = Vec::new();
         let mut flags = Vec::new();
         let mut stores = VecDeque::new();
         for (symbol, kept) in thick.into_iter().zip(kept) {
             match self.letter(symbol) {
-                Letter::Store(..) => {
+                Letter::Store(..) | Letter::Fence => {
                     stores.push_back(symbol);
                     flags.push(kept);
                 }
@@ -131,14 +133,14 @@ impl Languages {
         let mut stores = VecDeque::new();
         for symbol in self.shortest(language)? {
             match self.letter(symbol) {
-                Letter::Store(..) => stores.push_back(symbol),
+                Letter::Store(..) | Letter::Fence => stores.push_back(symbol),
                 Letter::Rest(_, local) => parts.push((std::mem::take(&mut stores), local)),
             }
         }
         Some(Configuration(parts))
     }
 
-    fn ends_part_before(&self, symbol: Symbol, thread: ThreadId) -> bool {
+    pub(super) fn ends_part_before(&self, symbol: Symbol, thread: ThreadId) -> bool {
         matches!(self.letter(symbol), Letter::Rest(other, _) if other.index() + 1 == thread.index())
     }
 
@@ -174,8 +176,8 @@ impl Languages {
                 Place::Reading(state, view) => {
                     for &(symbol, target) in automaton.edges(state) {
                         match self.letter(symbol) {
-                            Letter::Store(loc, value) => {
-                                let view = solo.read(view, (loc, value));
+                            letter @ (Letter::Store(..) | Letter::Fence) => {
+                                let view = solo.read(view, letter);
                                 let to = places.number(Place::Reading(target, view), false);
                                 places.nfa.edge(from, symbol, to);
                             }
@@ -191,15 +193,15 @@ impl Languages {
                     let to = places.number(Place::After(state), automaton.accepts(state));
                     places.nfa.edge(from, rests, to);
                     for step in solo.steps(view, local) {
-                        match step.store {
+                        match step.append {
                             None => {
                                 let to = places.number(Place::Running(state, view, step.to), false);
                                 places.nfa.empty_move(from, to);
                             }
-                            Some((loc, value)) => {
-                                let view = solo.read(view, (loc, value));
+                            Some(letter) => {
+                                let view = solo.read(view, letter);
                                 let to = places.number(Place::Running(state, view, step.to), false);
-                                let symbol = self.symbol(loc, value);
+                                let symbol = self.symbol_of(letter);
                                 places.nfa.edge(from, symbol, to);
                             }
                         }
@@ -237,7 +239,7 @@ impl Languages {
     }
 
     /// The states in which the part of a thread begins.
-    fn part_starts(&self, automaton: &Dfa, thread: ThreadId) -> Vec<u32> {
+    pub(super) fn part_starts(&self, automaton: &Dfa, thread: ThreadId) -> Vec<u32> {
         if thread.index() == 0 {
             return vec![0];
         }
@@ -261,18 +263,6 @@ impl Languages {
     pub(in crate::symbolic) fn committable(&self, language: Language, thread: ThreadId) -> Vec<Symbol> {
         let is_store = |symbol: &Symbol| matches!(self.letter(*symbol), Letter::Store(..));
         self.part_letters(language, thread).into_iter().filter(is_store).collect()
-    }
-
-    /// Where a thread can rest with an empty buffer, ascending.
-    pub(in crate::symbolic) fn drained_rests(&self, language: Language, thread: ThreadId) -> Vec<LocalId> {
-        let mut rests: Vec<LocalId> = Vec::new();
-        for symbol in self.part_letters(language, thread) {
-            if let Letter::Rest(_, local) = self.letter(symbol) {
-                rests.push(local);
-            }
-        }
-        rests.sort_unstable();
-        rests
     }
 
     /// What the part of a thread can begin with.
@@ -310,12 +300,12 @@ impl Languages {
         })
     }
 
-    /// The configurations in which `thread` has an empty buffer, every thread resting where `moves` leads it; those for
-    /// which it leads nowhere are left out.
+    /// The configurations in which `thread` has no pending stores (to `waits_for`, if that is a location), every thread
+    /// resting where `moves` leads it; those for which it leads nowhere are left out.
     pub(in crate::symbolic) fn after_act(
         &mut self,
         language: Language,
-        thread: ThreadId,
+        (thread, waits_for): (ThreadId, Option<Loc>),
         moves: &mut dyn FnMut(ThreadId, LocalId) -> Option<LocalId>,
     ) -> Language {
         let automaton = self.automaton(language).clone();
@@ -323,12 +313,14 @@ impl Languages {
         for state in 0..automaton.len() as u32 {
             nfa.state(automaton.accepts(state));
         }
-        let starts: FxHashSet<u32> = self.part_starts(&automaton, thread).into_iter().collect();
+        let own = self.part_states(&automaton, thread);
         for state in 0..automaton.len() as u32 {
             for &(symbol, target) in automaton.edges(state) {
+                let pending = self.stored(symbol).is_none_or(|(loc, _)| waits_for.is_none_or(|wanted| wanted == loc));
                 match self.letter(symbol) {
-                    Letter::Store(..) if starts.contains(&state) => {}
-                    Letter::Store(..) => nfa.edge(state, symbol, target),
+                    Letter::Fence if waits_for.is_some() => nfa.edge(state, symbol, target),
+                    Letter::Store(..) | Letter::Fence if own.contains(&state) && pending => {}
+                    Letter::Store(..) | Letter::Fence => nfa.edge(state, symbol, target),
                     Letter::Rest(other, local) => {
                         if let Some(to) = moves(other, local) {
                             let symbol = self.symbol_of(Letter::Rest(other, to));
@@ -340,6 +332,20 @@ impl Languages {
         }
         let raw = nfa.determinise(&self.meter, &[0]);
         self.intern_raw(raw)
+    }
+
+    /// The states inside the part of a thread.
+    fn part_states(&self, automaton: &Dfa, thread: ThreadId) -> FxHashSet<u32> {
+        let mut states = self.part_starts(automaton, thread);
+        let mut index: FxHashSet<u32> = states.iter().copied().collect();
+        while let Some(state) = states.pop() {
+            for &(symbol, target) in automaton.edges(state) {
+                if !matches!(self.letter(symbol), Letter::Rest(..)) && index.insert(target) {
+                    states.push(target);
+                }
+            }
+        }
+        index
     }
 
     /// The configurations with at least two threads for which `inside` holds.
@@ -381,8 +387,8 @@ impl Languages {
             for &(symbol, target) in automaton.edges(state) {
                 let there = match (place, self.letter(symbol)) {
                     (Place::After(_), _) => Place::After(target),
-                    (Place::Reading(_, seen), Letter::Store(loc, value)) => {
-                        Place::Reading(target, solo.read(seen, (loc, value)))
+                    (Place::Reading(_, seen), letter @ (Letter::Store(..) | Letter::Fence)) => {
+                        Place::Reading(target, solo.read(seen, letter))
                     }
                     (Place::Reading(_, seen), Letter::Rest(_, at)) if seen == view && at == local => {
                         Place::After(target)
@@ -426,8 +432,8 @@ impl Languages {
             for &(symbol, target) in automaton.edges(states[next]) {
                 match self.letter(symbol) {
                     Letter::Rest(_, local) => rests.push((local, target)),
-                    Letter::Store(..) if index.insert(target) => states.push(target),
-                    Letter::Store(..) => {}
+                    Letter::Store(..) | Letter::Fence if index.insert(target) => states.push(target),
+                    Letter::Store(..) | Letter::Fence => {}
                 }
             }
             next += 1;

@@ -211,16 +211,7 @@ impl Languages {
         came_from.insert((0, 0, None), None);
         while let Some(place @ (state, at, row)) = waiting.pop_front() {
             if at == word.len() && row.is_none() && automaton.accepts(state) {
-                let (mut symbols, mut kept) = (Vec::new(), Vec::new());
-                let mut here = place;
-                while let Some((before, symbol, keeps)) = came_from[&here] {
-                    symbols.push(symbol);
-                    kept.push(keeps);
-                    here = before;
-                }
-                symbols.reverse();
-                kept.reverse();
-                return Some((symbols, kept));
+                return Some(spell_kept(&came_from, place));
             }
             for &(symbol, target) in automaton.edges(state) {
                 let loc = self.stored(symbol).map(|store| store.0);
@@ -343,4 +334,21 @@ impl Languages {
         let automaton = raw.minimal(&self.meter);
         self.intern(automaton)
     }
+}
+
+/// The word along the tree of first visits that ends in `place`, and which of its letters are kept.
+pub(super) fn spell_kept<P: Copy + Eq + std::hash::Hash>(
+    came_from: &FxHashMap<P, Option<(P, Symbol, bool)>>,
+    place: P,
+) -> (Vec<Symbol>, Vec<bool>) {
+    let (mut symbols, mut kept) = (Vec::new(), Vec::new());
+    let mut here = place;
+    while let Some((before, symbol, keeps)) = came_from[&here] {
+        symbols.push(symbol);
+        kept.push(keeps);
+        here = before;
+    }
+    symbols.reverse();
+    kept.reverse();
+    (symbols, kept)
 }

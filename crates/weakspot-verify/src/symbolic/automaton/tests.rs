@@ -255,3 +255,131 @@ fn the_cycle_of_the_papers_example_is_one_language_however_it_is_made() {
     assert!(languages.includes(accelerated, once_more), "state 6 of Fig. 3 is included in state 4");
     assert_ne!(accelerated, once_more);
 }
+
+/// Words of configurations of two threads: each a few letters and a place to rest.
+mod configurations {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+    use weakspot_model::ids::{Loc, ThreadId};
+
+    use super::super::{Language, Languages, Letter, Symbol};
+    use crate::threads::LocalId;
+
+    type Word = Vec<Letter>;
+
+    fn letters() -> impl Strategy<Value = Letter> {
+        prop_oneof![6 => (0_u32..2, 0_i64..2).prop_map(|(loc, value)| Letter::Store(Loc(loc), value)), 1 => Just(Letter::Fence)]
+    }
+
+    /// No fence comes first, last or after another.
+    fn part(thread: usize) -> impl Strategy<Value = Word> {
+        (proptest::collection::vec(letters(), 0..5), 0_u32..2).prop_map(move |(mut word, local)| {
+            word.dedup_by(|a, b| *a == Letter::Fence && *b == Letter::Fence);
+            while word.first() == Some(&Letter::Fence) {
+                word.remove(0);
+            }
+            word.push(Letter::Rest(ThreadId::new(thread), LocalId(local)));
+            word
+        })
+    }
+
+    fn sets() -> impl Strategy<Value = BTreeSet<Word>> {
+        let word = (part(0), part(1)).prop_map(|(first, second)| [first, second].concat());
+        proptest::collection::btree_set(word, 0..6)
+    }
+
+    fn build(languages: &mut Languages, words: &BTreeSet<Word>) -> Language {
+        words.iter().fold(Language::EMPTY, |all, word| {
+            let symbols: Vec<Symbol> = word.iter().map(|&letter| languages.symbol_of(letter)).collect();
+            let one = languages.word(&symbols);
+            languages.union(all, one)
+        })
+    }
+
+    /// Where the part of a thread begins.
+    fn begins(word: &Word, thread: ThreadId) -> usize {
+        let ends = |letter: &Letter| matches!(letter, Letter::Rest(other, _) if other.index() + 1 == thread.index());
+        word.iter().position(ends).map_or(0, |at| at + 1)
+    }
+
+    /// A commit by definition.
+    fn committed(word: &Word, thread: ThreadId, store: (Loc, i64), overtakes: bool) -> Option<Word> {
+        let start = begins(word, thread);
+        let reached = |letter: &&Letter| match letter {
+            Letter::Store(loc, _) => *loc != store.0 && overtakes,
+            _ => false,
+        };
+        let at = start + word[start..].iter().take_while(reached).count();
+        let mut after = word.clone();
+        if after[at] != Letter::Store(store.0, store.1) {
+            return None;
+        }
+        after.remove(at);
+        if overtakes && after[start] == Letter::Fence {
+            after.remove(start);
+        }
+        Some(after)
+    }
+
+    /// All ways to leave out stores that are overwritten before the next fence.
+    fn thinnings(word: &Word) -> BTreeSet<Word> {
+        let mut all = BTreeSet::from([word.clone()]);
+        for at in 0..word.len() {
+            let Letter::Store(loc, _) = word[at] else { continue };
+            let row = word[at + 1..].iter().take_while(|letter| matches!(letter, Letter::Store(..)));
+            if row.into_iter().any(|letter| matches!(letter, Letter::Store(other, _) if *other == loc)) {
+                all.extend(thinnings(&[&word[..at], &word[at + 1..]].concat()));
+            }
+        }
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn commits_are_what_they_are_word_by_word(words in sets(), thread in 0_usize..2, loc in 0_u32..2, value in 0_i64..2) {
+            let mut languages = Languages::new();
+            let thread = ThreadId::new(thread);
+            let store = languages.symbol(Loc(loc), value);
+            let language = build(&mut languages, &words);
+            let overtaken = words.iter().filter_map(|word| committed(word, thread, (Loc(loc), value), true)).collect();
+            let expected = build(&mut languages, &overtaken);
+            prop_assert_eq!(languages.after_overtaking(language, thread, store), expected);
+            prop_assert!(overtaken.is_empty() || languages.overtaking(language, thread).contains(&store));
+            let in_order = words.iter().filter_map(|word| committed(word, thread, (Loc(loc), value), false)).collect();
+            let expected = build(&mut languages, &in_order);
+            prop_assert_eq!(languages.after_commit(language, thread, store), expected);
+            prop_assert_eq!(!in_order.is_empty(), languages.committable(language, thread).contains(&store));
+        }
+
+        #[test]
+        fn stores_left_out_by_location_are_overwritten_before_the_next_fence(words in sets()) {
+            let mut languages = Languages::new();
+            let language = build(&mut languages, &words);
+            let expected = words.iter().flat_map(thinnings).collect();
+            let expected = build(&mut languages, &expected);
+            let thinned = languages.thinned_by_location(language);
+            prop_assert_eq!(thinned, expected);
+            for word in words.iter().flat_map(thinnings) {
+                let symbols: Vec<Symbol> = word.iter().map(|&letter| languages.symbol_of(letter)).collect();
+                let (thick, kept) = languages.thickened_by_location(language, &symbols).unwrap();
+                prop_assert!(languages.contains(language, &thick));
+                let left: Vec<Symbol> = thick.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(s, _)| *s).collect();
+                prop_assert_eq!(left, symbols);
+            }
+        }
+
+        #[test]
+        fn widening_only_adds_and_keeps_where_threads_rest(words in sets(), depth in 0_usize..4) {
+            let mut languages = Languages::new();
+            let language = build(&mut languages, &words);
+            let wider = languages.widened(language, depth);
+            prop_assert!(languages.includes(wider, language));
+            prop_assert_eq!(languages.controls(wider), languages.controls(language));
+            let deeper = languages.widened(language, depth + 1);
+            prop_assert!(languages.includes(wider, deeper));
+        }
+    }
+}

@@ -60,8 +60,8 @@ impl Languages {
                 for &(symbol, target) in automaton.edges(state) {
                     match self.letter(symbol) {
                         // A loop adds nothing.
-                        Letter::Store(..) if target == state => {}
-                        Letter::Store(..) => here.extend(endings[target as usize].iter().cloned()),
+                        Letter::Store(..) | Letter::Fence if target == state => {}
+                        Letter::Store(..) | Letter::Fence => here.extend(endings[target as usize].iter().cloned()),
                         Letter::Rest(_, local) => here.extend(endings[target as usize].iter().map(|rests| {
                             let mut longer = vec![local];
                             longer.extend(rests);

@@ -1,4 +1,4 @@
-//! TSO by memory: one stored state for each content of memory, one automaton for all threads in it.
+//! Search by memory: one stored state for each content of memory, one automaton for all threads in it.
 //!
 //! A stored state is a memory (with the owners of the mutexes) and the set of all *configurations* it has been reached
 //! with: the control point and the buffer of every thread, spelled as one word (`automaton::configurations`). The set is one
@@ -20,7 +20,8 @@
 //! append while it runs is a regular language, for all its loops together, and `after_solo` computes it without a guess.
 //! Steps of one thread that leave memory and mutexes alone neither help nor hinder those of another: letting the threads
 //! run one after the other gives every configuration any interleaving gives. What is left are the *changes*: a commit, or
-//! an act on memory, a mutex or a condition variable (whose thread has an empty buffer, under TSO). A growth of a stored
+//! an act on memory, a mutex or a condition variable (which waits for the own buffer, or, an atomic under PSO, for the own
+//! stores to its location). A growth of a stored
 //! state takes in what arrived, lets all threads run, and sends the results of all changes on. Nothing is lost or added,
 //! so the union of all growths is the set of reachable configurations, up to what follows.
 //!
@@ -28,6 +29,11 @@
 //! As in [`super::accelerate`]: a content with stores left out, each directly before another store to the same location,
 //! can do nothing the full content cannot. The stored languages are closed under that (`Languages::thinned`), for stores
 //! to any number of locations; the argument given there is about words with any locations in them.
+//!
+//! Under PSO the stores between two store-store fences of a thread reach memory in any order that keeps those to the same
+//! location in order (`automaton::overtaking`). There a store may be left out if another to the same location comes
+//! later with no fence between them: whatever is committed in between does not wait for either, and both can be
+//! committed together when the later one is.
 //!
 //! # Widening, and why answers are exact all the same
 //! Growths need not come to an end. After a while the search is run again with languages widened
@@ -40,8 +46,7 @@
 //!   with states merged that look alike a letter deeper.
 //!
 //! A violation is only ever reported from the exact search; [`trace`] turns it into an execution. When all turns are over
-//! the search gives up, and [`super::verify`] starts the search over products of languages ([`super::explore`]), which is
-//! also what PSO and SC use.
+//! the search gives up, and [`super::verify`] starts the search over products of languages ([`super::explore`]).
 //!
 //! # What is counted
 //! Stored states are entries of the table. Beside it there is a log of all growths, which only counterexamples are made
@@ -56,12 +61,13 @@ mod trace;
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashSet;
+use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::{Action, Machine, Rest};
 use weakspot_model::problem::ProblemKind;
 use weakspot_model::task::{Budget, Limit, Progress};
 
-use self::steps::{Act, Reaction, Shared, Threads};
+use self::steps::{Act, Shared, Threads};
 use super::SymbolicOptions;
 use super::automaton::{Configuration, Language, Languages, Symbol};
 use crate::intern::Interner;
@@ -120,6 +126,13 @@ pub(super) struct Failure {
 /// A thread that can fail: what it sees of its buffer, where it rests, and the choice it makes.
 type Fail = (ThreadId, (u32, LocalId, i64));
 
+/// What threads turn out to be able to do while they run alone.
+#[derive(Default)]
+struct Noted {
+    fails: Vec<Fail>,
+    acts: Vec<Act>,
+}
+
 /// An error state: memory, where all threads rest, and who fails if it is one thread.
 type ErrorState = (u32, Box<[LocalId]>, Option<ThreadId>);
 
@@ -136,6 +149,9 @@ pub(super) enum End {
 /// States of an automaton, deterministic or not yet, after which the search gives up.
 const MOST_STATES: usize = 6_000;
 const MOST_PLACES: usize = 200_000;
+
+/// Changes after which the search gives up: memory has too many contents to keep a language for each.
+const MOST_CHANGES: u64 = 30_000;
 
 /// Turns of the search: how often an entry may grow before widening is tried, and how many letters deep states have to
 /// look alike to be merged then.
@@ -217,6 +233,9 @@ impl<'p, 'o> Search<'p, 'o> {
         self.begin();
         let mut bound: Option<FxHashSet<ErrorState>> = None;
         for (patience, depth) in TURNS {
+            if self.transitions > MOST_CHANGES {
+                break;
+            }
             self.widening = None;
             let end = self.run_on(patience, bound.as_ref(), budget, progress);
             if !matches!(end, End::GaveUp) {
@@ -275,7 +294,7 @@ impl<'p, 'o> Search<'p, 'o> {
             if let Some(most) = self.options.max_states.filter(|&most| self.stored() > most) {
                 return End::Limit(Limit::States(most));
             }
-            if self.now.table[shared as usize].growths >= patience {
+            if self.now.table[shared as usize].growths >= patience || self.transitions > MOST_CHANGES {
                 self.now.queue.push_front(shared);
                 return End::GaveUp;
             }
@@ -303,6 +322,9 @@ impl<'p, 'o> Search<'p, 'o> {
 
     /// Notes what arrives at a memory.
     fn arrive(&mut self, shared: &Shared, language: Language, arrival: Arrival, depth: u64) {
+        if language == Language::EMPTY {
+            return;
+        }
         let id = self.shared.intern(shared);
         self.visited += 1;
         if self.now.table.len() <= id as usize {
@@ -332,17 +354,17 @@ impl<'p, 'o> Search<'p, 'o> {
         }
         entry.growths += 1;
         let before = entry.language;
-        let mut fails = Vec::new();
-        let mut stages = self.run_all(id, arrived, &mut fails)?;
+        let mut noted = Noted::default();
+        let mut stages = self.run_all(id, arrived, &mut noted)?;
         let exact = *stages.last()?;
-        let mut closed = self.languages.thinned(exact);
+        let mut closed = self.thinned(exact);
         let mut all = self.languages.union(before, closed);
         if let Some(depth) = self.widening {
             loop {
                 let wider = self.languages.widened(all, depth);
                 self.count_unbounded(all, wider);
-                stages = self.run_all(id, wider, &mut fails)?;
-                closed = self.languages.thinned(*stages.last()?);
+                stages = self.run_all(id, wider, &mut noted)?;
+                closed = self.thinned(*stages.last()?);
                 if self.languages.includes(all, closed) || self.languages.is_interrupted() {
                     break;
                 }
@@ -360,10 +382,10 @@ impl<'p, 'o> Search<'p, 'o> {
         if self.languages.is_interrupted() {
             return None;
         }
-        self.look_for_errors(growth, &shared, fails);
+        self.look_for_errors(growth, &shared, noted.fails);
         if self.now.errors.is_empty() || self.options.all_errors {
             self.commit(growth, closed, &shared, depth + 1);
-            self.act(growth, closed, &shared, depth + 1);
+            self.act(growth, closed, noted.acts, depth + 1);
         }
         Some(())
     }
@@ -377,50 +399,65 @@ impl<'p, 'o> Search<'p, 'o> {
     }
 
     /// What every thread can do alone in a memory: the language before the first runs, and after each.
-    fn run_all(&mut self, id: u32, language: Language, fails: &mut Vec<Fail>) -> Option<Vec<Language>> {
+    fn run_all(&mut self, id: u32, language: Language, noted: &mut Noted) -> Option<Vec<Language>> {
         let shared = self.shared.get(id).clone();
         let mut stages = vec![language];
         for thread in self.threads.program().thread_ids() {
             let mut alone = self.threads.alone(thread, &shared);
             let before = stages[thread.index()];
             let after = self.languages.after_solo(before, thread, (MOST_PLACES, MOST_STATES), &mut alone)?;
-            fails.extend(alone.fails.into_iter().map(|fail| (thread, fail)));
+            noted.fails.extend(alone.fails.into_iter().map(|fail| (thread, fail)));
+            noted.acts.append(&mut alone.acts);
             self.count_unbounded(before, after);
             stages.push(after);
         }
         Some(stages)
     }
 
+    /// Leaves out stores that are overwritten at once; see the module's head.
+    fn thinned(&mut self, language: Language) -> Language {
+        match self.threads.machine.model {
+            MemoryModel::Pso => self.languages.thinned_by_location(language),
+            _ => self.languages.thinned(language),
+        }
+    }
+
     fn commit(&mut self, growth: usize, closed: Language, shared: &Shared, depth: u64) {
+        let overtake = self.threads.machine.model == MemoryModel::Pso;
         for thread in self.threads.program().thread_ids() {
-            for store in self.languages.committable(closed, thread) {
+            let stores = if overtake {
+                self.languages.overtaking(closed, thread)
+            } else {
+                self.languages.committable(closed, thread)
+            };
+            for store in stores {
                 let (loc, value) = self.languages.store(store);
                 let mut after = shared.clone();
                 after.memory[loc.index()] = value;
-                let language = self.languages.after_commit(closed, thread, store);
+                let language = if overtake {
+                    self.languages.after_overtaking(closed, thread, store)
+                } else {
+                    self.languages.after_commit(closed, thread, store)
+                };
                 self.transitions += 1;
                 self.arrive(&after, language, Arrival::From(growth, Change::Commit { thread, store }), depth);
             }
         }
     }
 
-    fn act(&mut self, growth: usize, closed: Language, shared: &Shared, depth: u64) {
-        for thread in self.threads.program().thread_ids() {
-            let view = self.threads.empty_view(thread);
-            for local in self.languages.drained_rests(closed, thread) {
-                for reaction in self.threads.reactions(thread, shared, view, local) {
-                    let Reaction::Act(act) = reaction else { continue };
-                    let threads = &mut self.threads;
-                    let language = self
-                        .languages
-                        .after_act(closed, thread, &mut |thread, local| threads.moved_by(&act, thread, local));
-                    self.transitions += 1;
-                    if language != Language::EMPTY {
-                        let after = act.shared.clone();
-                        self.arrive(&after, language, Arrival::From(growth, Change::Act(act)), depth);
-                    }
-                }
+    fn act(&mut self, growth: usize, closed: Language, acts: Vec<Act>, depth: u64) {
+        let mut known: FxHashSet<Act> = FxHashSet::default();
+        for act in acts {
+            if !known.insert(act.clone()) {
+                continue;
             }
+            let threads = &mut self.threads;
+            let language = self.languages.after_act(closed, (act.thread, act.waits_for), &mut |thread, local| {
+                threads.moved_by(&act, thread, local)
+            });
+            self.transitions += 1;
+            let after = act.shared.clone();
+            self.arrive(&after, language, Arrival::From(growth, Change::Act(act)), depth);
         }
     }
 
@@ -457,8 +494,8 @@ impl<'p, 'o> Search<'p, 'o> {
     /// Judges the configurations in which all buffers are empty and nobody can move: a deadlock, or the end.
     fn judge(&mut self, growth: usize, closed: Language, shared: &Shared) {
         let id = self.now.log[growth].shared;
-        let threads = std::cell::RefCell::new(&mut self.threads);
-        let stuck = |thread: ThreadId, local: LocalId| threads.borrow_mut().is_stuck(thread, shared, local);
+        let threads = &self.threads;
+        let stuck = |thread: ThreadId, local: LocalId| threads.is_stuck(thread, shared, local);
         for control in self.languages.drained_controls(closed, stuck) {
             if !self.now.judged.insert((id, control.clone())) {
                 continue;

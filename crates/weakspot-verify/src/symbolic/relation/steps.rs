@@ -1,17 +1,18 @@
 //! What one thread can do, as far as memory, mutexes and its own buffer decide it.
 //!
 //! A step that leaves memory and mutexes alone and says nothing to other threads is one the thread takes *alone*; the
-//! others are [`Act`]s. Under TSO every act needs an empty own buffer. What a thread sees of its own buffer is a
-//! [`View`]: the youngest store to each location it may load, and whether the buffer is empty.
+//! others are [`Act`]s. Under TSO every act needs an empty own buffer; under
+//! PSO an atomic needs only that no own store to its location is pending. What a thread sees of its own buffer is a
+//! [`View`]: the youngest store to each location it may read, and whether the buffer is empty.
 
 use rustc_hash::FxHashMap;
-use weakspot_model::buffer::StoreBuffer;
-use weakspot_model::ids::{CondvarId, Loc, ThreadId};
+use weakspot_model::buffer::{MemoryModel, StoreBuffer};
+use weakspot_model::ids::{CondvarId, Loc, MutexId, ThreadId};
 use weakspot_model::ir::{FenceKind, Instr, Place, Program, Thread};
 use weakspot_model::local::{self, Pause};
 use weakspot_model::machine::{Action, Machine, Phase, State, ThreadState};
 
-use super::super::automaton::{Solo, SoloStep};
+use super::super::automaton::{Letter, Solo, SoloStep};
 use crate::intern::Interner;
 use crate::threads::{LocalId, Successor, ThreadAutomaton};
 
@@ -25,13 +26,15 @@ pub(super) struct Shared {
 /// What a thread sees of its own buffer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct View {
-    /// The youngest store to each location the thread may load.
+    /// The youngest store to each location the thread may read.
     last: Box<[Option<i64>]>,
     empty: bool,
+    /// The youngest entry is a store-store fence.
+    fenced: bool,
 }
 
-/// Something a thread does to others; its buffer is empty.
-#[derive(Debug, Clone)]
+/// Something a thread does to others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Act {
     pub(super) thread: ThreadId,
     pub(super) from: LocalId,
@@ -39,10 +42,12 @@ pub(super) struct Act {
     pub(super) choice: i64,
     pub(super) shared: Shared,
     pub(super) wakes: Wakes,
+    /// It needs no pending stores to this location; if there is none, no pending stores at all.
+    pub(super) waits_for: Option<Loc>,
 }
 
 /// Who is woken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Wakes {
     /// The act is no notification.
     Nobody,
@@ -68,10 +73,10 @@ pub(super) enum Reaction {
 pub(super) struct Threads<'p> {
     pub(super) machine: Machine<'p>,
     automata: Vec<ThreadAutomaton<'p>>,
-    /// The locations each thread may load, ascending.
+    /// The locations each thread may read, ascending.
     loaded: Vec<Vec<Loc>>,
     views: Interner<View>,
-    reads: FxHashMap<(ThreadId, u32, Loc, i64), u32>,
+    reads: FxHashMap<(ThreadId, u32, Letter), u32>,
 }
 
 impl<'p> Threads<'p> {
@@ -115,41 +120,50 @@ impl<'p> Threads<'p> {
         let view = size_of::<View>() + self.loaded.iter().map(Vec::len).max().unwrap_or(0) * size_of::<Option<i64>>();
         self.automata.iter().map(ThreadAutomaton::bytes).sum::<usize>()
             + self.views.len() * view
-            + self.reads.capacity() * size_of::<((ThreadId, u32, Loc, i64), u32)>()
+            + self.reads.capacity() * size_of::<((ThreadId, u32, Letter), u32)>()
     }
 
     /// One thread, alone.
     pub(super) fn alone<'a>(&'a mut self, thread: ThreadId, shared: &'a Shared) -> Alone<'a, 'p> {
-        Alone { threads: self, thread, shared, fails: Vec::new() }
+        Alone { threads: self, thread, shared, fails: Vec::new(), acts: Vec::new() }
     }
 
     /// The view of an empty buffer.
     pub(super) fn empty_view(&mut self, thread: ThreadId) -> u32 {
         let last = vec![None; self.loaded[thread.index()].len()].into();
-        self.views.intern(&View { last, empty: true })
+        self.views.intern(&View { last, empty: true, fenced: false })
     }
 
-    fn view_after(&mut self, thread: ThreadId, view: u32, (loc, value): (Loc, i64)) -> u32 {
-        if let Some(&known) = self.reads.get(&(thread, view, loc, value)) {
+    fn view_after(&mut self, thread: ThreadId, view: u32, letter: Letter) -> u32 {
+        if let Some(&known) = self.reads.get(&(thread, view, letter)) {
             return known;
         }
         let mut next = self.views.get(view).clone();
         next.empty = false;
-        if let Ok(at) = self.loaded[thread.index()].binary_search(&loc) {
+        next.fenced = letter == Letter::Fence;
+        if let Letter::Store(loc, value) = letter
+            && let Ok(at) = self.loaded[thread.index()].binary_search(&loc)
+        {
             next.last[at] = Some(value);
         }
         let next = self.views.intern(&next);
-        self.reads.insert((thread, view, loc, value), next);
+        self.reads.insert((thread, view, letter), next);
         next
+    }
+
+    /// The value of the youngest own store to a location, if one is pending.
+    fn forwarded(&self, thread: ThreadId, view: u32, loc: Loc) -> Option<i64> {
+        let at = self.loaded[thread.index()].binary_search(&loc).expect("invariant: what is read is known");
+        self.views.get(view).last[at]
     }
 
     /// Everything a thread can do.
     pub(super) fn reactions(&mut self, thread: ThreadId, shared: &Shared, view: u32, local: LocalId) -> Vec<Reaction> {
         let &crate::threads::Local { pause, phase, .. } = self.automata[thread.index()].local(local);
         let empty = self.views.get(view).empty;
-        let free = |mutex: weakspot_model::ids::MutexId| shared.owners[mutex.index()].is_none();
-        let owns = |mutex: weakspot_model::ids::MutexId| shared.owners[mutex.index()] == Some(thread);
-        let with_owner = |mutex: weakspot_model::ids::MutexId, owner: Option<ThreadId>| {
+        let free = |mutex: MutexId| shared.owners[mutex.index()].is_none();
+        let owns = |mutex: MutexId| shared.owners[mutex.index()] == Some(thread);
+        let with_owner = |mutex: MutexId, owner: Option<ThreadId>| {
             let mut shared = shared.clone();
             shared.owners[mutex.index()] = owner;
             shared
@@ -157,7 +171,7 @@ impl<'p> Threads<'p> {
         match (phase, pause) {
             (Phase::Waiting(_), Pause::Wait { mutex, .. }) if self.machine.spurious_wakeups => {
                 let to = self.automata[thread.index()].in_phase(local, Phase::Reacquiring(mutex));
-                vec![Reaction::Solo(SoloStep { store: None, to, choice: 0, wakes: true })]
+                vec![Reaction::Solo(SoloStep { append: None, to, choice: 0, wakes: true })]
             }
             (Phase::Waiting(_), _) => Vec::new(),
             (Phase::Reacquiring(mutex), _) if free(mutex) && empty => {
@@ -166,20 +180,26 @@ impl<'p> Threads<'p> {
             }
             (Phase::Reacquiring(_), _) => Vec::new(),
             (_, Pause::Load { loc }) => {
-                let at = self.loaded[thread.index()].binary_search(&loc).expect("invariant: what is loaded is known");
-                let value = self.views.get(view).last[at].unwrap_or(shared.memory[loc.index()]);
+                let value = self.forwarded(thread, view, loc).unwrap_or(shared.memory[loc.index()]);
                 self.solo(thread, local, value, None)
             }
-            (_, Pause::Store { loc, value }) => self.solo(thread, local, 0, Some((loc, value))),
-            (_, Pause::LeaveCritical | Pause::Fence(FenceKind::StoreStore)) => self.solo(thread, local, 0, None),
+            (_, Pause::Store { loc, value }) => self.solo(thread, local, 0, Some(Letter::Store(loc, value))),
+            (_, Pause::Fence(FenceKind::StoreStore)) => {
+                let View { empty, fenced, .. } = *self.views.get(view);
+                let holds_back = self.machine.model == MemoryModel::Pso && !empty && !fenced;
+                self.solo(thread, local, 0, holds_back.then_some(Letter::Fence))
+            }
+            (_, Pause::LeaveCritical) => self.solo(thread, local, 0, None),
             (_, Pause::Choose { lo, hi }) => {
                 (lo..=hi).flat_map(|choice| self.solo(thread, local, choice, None)).collect()
             }
             (_, Pause::Spin | Pause::End | Pause::ThreadRegister { .. }) => Vec::new(),
-            // What is left waits for the own buffer.
-            _ if !empty => Vec::new(),
-            (_, Pause::Fence(_)) => self.solo(thread, local, 0, None),
-            (_, Pause::Rmw { loc, op, .. }) => {
+            (_, Pause::Rmw { loc, op, drains_all }) => {
+                let waits_for = (self.machine.model == MemoryModel::Pso && !drains_all).then_some(loc);
+                let waits = if waits_for.is_some() { self.forwarded(thread, view, loc).is_some() } else { !empty };
+                if waits {
+                    return Vec::new();
+                }
                 let current = shared.memory[loc.index()];
                 match local::rmw(op, current, loc, &self.program().locations) {
                     Err(_) => vec![Reaction::Fails { choice: 0 }],
@@ -188,10 +208,19 @@ impl<'p> Threads<'p> {
                     Ok((result, Some(written))) => {
                         let mut shared = shared.clone();
                         shared.memory[loc.index()] = written;
-                        self.acts(thread, local, local, result, shared, Wakes::Nobody)
+                        let mut reactions = self.acts(thread, local, local, result, shared, Wakes::Nobody);
+                        for reaction in &mut reactions {
+                            if let Reaction::Act(act) = reaction {
+                                act.waits_for = waits_for;
+                            }
+                        }
+                        reactions
                     }
                 }
             }
+            // What is left waits for the own buffer.
+            _ if !empty => Vec::new(),
+            (_, Pause::Fence(_)) => self.solo(thread, local, 0, None),
             (_, Pause::Lock(mutex)) if !free(mutex) => Vec::new(),
             (_, Pause::Lock(mutex)) => {
                 self.acts(thread, local, local, 0, with_owner(mutex, Some(thread)), Wakes::Nobody)
@@ -203,7 +232,15 @@ impl<'p> Threads<'p> {
             (_, Pause::Wait { condvar, mutex }) => {
                 let to = self.automata[thread.index()].in_phase(local, Phase::Waiting(condvar));
                 let shared = with_owner(mutex, None);
-                vec![Reaction::Act(Act { thread, from: local, to, choice: 0, shared, wakes: Wakes::Nobody })]
+                vec![Reaction::Act(Act {
+                    thread,
+                    from: local,
+                    to,
+                    choice: 0,
+                    shared,
+                    wakes: Wakes::Nobody,
+                    waits_for: None,
+                })]
             }
             (_, Pause::Notify { condvar, all: true }) => {
                 self.acts(thread, local, local, 0, shared.clone(), Wakes::All(condvar))
@@ -218,11 +255,11 @@ impl<'p> Threads<'p> {
         }
     }
 
-    fn solo(&mut self, thread: ThreadId, from: LocalId, result: i64, store: Option<(Loc, i64)>) -> Vec<Reaction> {
+    fn solo(&mut self, thread: ThreadId, from: LocalId, result: i64, append: Option<Letter>) -> Vec<Reaction> {
         let pause = self.automata[thread.index()].pause(from);
         let choice = if matches!(pause, Pause::Choose { .. }) { result } else { 0 };
         match self.automata[thread.index()].resume(from, result) {
-            Successor::Paused { to, .. } => vec![Reaction::Solo(SoloStep { store, to, choice, wakes: false })],
+            Successor::Paused { to, .. } => vec![Reaction::Solo(SoloStep { append, to, choice, wakes: false })],
             Successor::Pruned => Vec::new(),
             Successor::Failed(_) => vec![Reaction::Fails { choice }],
         }
@@ -240,7 +277,9 @@ impl<'p> Threads<'p> {
     ) -> Vec<Reaction> {
         let choice = if let Wakes::One(_, waiter) = wakes { i64::from(waiter.0) } else { 0 };
         match self.automata[thread.index()].resume(resumed, result) {
-            Successor::Paused { to, .. } => vec![Reaction::Act(Act { thread, from, to, choice, shared, wakes })],
+            Successor::Paused { to, .. } => {
+                vec![Reaction::Act(Act { thread, from, to, choice, shared, wakes, waits_for: None })]
+            }
             Successor::Pruned => Vec::new(),
             Successor::Failed(_) => vec![Reaction::Fails { choice }],
         }
@@ -280,19 +319,16 @@ impl<'p> Threads<'p> {
         before
     }
 
-    /// Can a thread with an empty buffer do nothing at all?
-    pub(super) fn is_stuck(&mut self, thread: ThreadId, shared: &Shared, local: LocalId) -> bool {
-        let view = self.empty_view(thread);
-        let &crate::threads::Local { pause, phase, .. } = self.automata[thread.index()].local(local);
-        match pause {
-            // What resuming it leads to does not matter here.
-            Pause::Load { .. } | Pause::Store { .. } | Pause::Choose { .. } if phase == Phase::Running => false,
-            Pause::LeaveCritical | Pause::Fence(_) | Pause::Rmw { .. } | Pause::Notify { .. } => false,
-            Pause::Lock(mutex) => shared.owners[mutex.index()].is_some(),
-            Pause::Unlock(_) => false,
-            Pause::Wait { .. } if phase == Phase::Running => false,
-            Pause::Wait { mutex, .. } if phase == Phase::Reacquiring(mutex) => shared.owners[mutex.index()].is_some(),
-            _ => self.reactions(thread, shared, view, local).is_empty(),
+    /// Can a thread with an empty buffer do nothing at all? (A step that is no execution, because an `assume` after it is
+    /// false, is something.)
+    pub(super) fn is_stuck(&self, thread: ThreadId, shared: &Shared, local: LocalId) -> bool {
+        let local = self.automata[thread.index()].local(local);
+        let held = |mutex: MutexId| shared.owners[mutex.index()].is_some();
+        match (local.phase, local.pause) {
+            (Phase::Waiting(_), _) => !self.machine.spurious_wakeups,
+            (Phase::Reacquiring(mutex), _) | (_, Pause::Lock(mutex)) => held(mutex),
+            (_, Pause::Choose { lo, hi }) => lo > hi,
+            (_, pause) => matches!(pause, Pause::Spin | Pause::End | Pause::ThreadRegister { .. }),
         }
     }
 
@@ -318,6 +354,8 @@ pub(super) struct Alone<'a, 'p> {
     shared: &'a Shared,
     /// Where it can fail: what it sees, where it rests, the choice.
     pub(super) fails: Vec<(u32, LocalId, i64)>,
+    /// What it can do to others.
+    pub(super) acts: Vec<Act>,
 }
 
 impl Solo for Alone<'_, '_> {
@@ -325,8 +363,8 @@ impl Solo for Alone<'_, '_> {
         self.threads.empty_view(self.thread)
     }
 
-    fn read(&mut self, view: u32, store: (Loc, i64)) -> u32 {
-        self.threads.view_after(self.thread, view, store)
+    fn read(&mut self, view: u32, letter: Letter) -> u32 {
+        self.threads.view_after(self.thread, view, letter)
     }
 
     fn steps(&mut self, view: u32, local: LocalId) -> Vec<SoloStep> {
@@ -335,7 +373,7 @@ impl Solo for Alone<'_, '_> {
             match reaction {
                 Reaction::Solo(step) => steps.push(step),
                 Reaction::Fails { choice } => self.fails.push((view, local, choice)),
-                Reaction::Act(_) => {}
+                Reaction::Act(act) => self.acts.push(act),
             }
         }
         steps
@@ -347,13 +385,14 @@ pub(super) fn action(thread: ThreadId, step: SoloStep) -> Action {
     if step.wakes { Action::Wake { thread } } else { Action::Step { thread, choice: step.choice } }
 }
 
-/// The locations a thread may load.
+/// The locations a thread may read.
 fn loaded(thread: &Thread) -> Vec<Loc> {
     let mut all = Vec::new();
     for instr in &thread.code {
         match *instr {
-            Instr::Load { place: Place::Fixed(loc), .. } => all.push(loc),
-            Instr::Load { place: Place::Indexed { base, len, .. }, .. } => {
+            Instr::Load { place: Place::Fixed(loc), .. } | Instr::Rmw { place: Place::Fixed(loc), .. } => all.push(loc),
+            Instr::Load { place: Place::Indexed { base, len, .. }, .. }
+            | Instr::Rmw { place: Place::Indexed { base, len, .. }, .. } => {
                 all.extend((base.0..base.0 + len).map(Loc));
             }
             _ => {}

@@ -1,17 +1,19 @@
 //! From a configuration with a problem back to the start: an execution of the reference machine.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
-use weakspot_model::ids::{Loc, ThreadId};
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::{Action, Outcome};
 use weakspot_model::replay::Witness;
 
 use super::super::SymbolicError;
-use super::super::automaton::{Configuration, Language, Solo, SoloStep};
+use super::super::automaton::{Configuration, Language, Letter, Solo, SoloStep, Symbol};
+use super::super::state::Layout;
 use super::super::witness::{Event, forwards, judge};
 use super::steps::{Shared, action};
-use super::{Arrival, Change, Failure, Growth, Search};
+use super::{Arrival, Change, Failure, Growth, Noted, Search};
 use crate::threads::LocalId;
 
 impl Search<'_, '_> {
@@ -24,12 +26,12 @@ impl Search<'_, '_> {
             let first = self.first_with(at, &configuration).ok_or(SymbolicError::Gap)?;
             let Growth { shared, arrived, exact, .. } = self.now.log[first];
             self.undo_thinning(exact, &mut configuration, &mut backwards)?;
-            let stages = self.run_all(shared, arrived, &mut Vec::new()).ok_or(SymbolicError::Gap)?;
+            let stages = self.run_all(shared, arrived, &mut Noted::default()).ok_or(SymbolicError::Gap)?;
             self.undo_runs(shared, &stages, &mut configuration, &mut backwards)?;
             here = self.undo_arrival(first, &mut configuration, &mut backwards)?;
         }
         backwards.reverse();
-        let mut actions = forwards(backwards, configuration.0.len());
+        let mut actions = forwards(backwards, self.layout().len());
         self.truncate(&mut actions);
         judge(&self.threads.machine, actions)
     }
@@ -50,10 +52,25 @@ impl Search<'_, '_> {
         configuration: &mut Configuration,
         backwards: &mut Vec<Event>,
     ) -> Result<(), SymbolicError> {
-        let kept = self.languages.thicken(language, configuration).ok_or(SymbolicError::Gap)?;
-        let thin = kept.into_iter().enumerate().filter(|(_, kept)| kept.contains(&false));
-        backwards.extend(thin.map(|(buffer, kept)| Event::Thin { buffer, kept }));
+        let by_location = self.threads.machine.model == MemoryModel::Pso;
+        let kept = self.languages.thicken(language, by_location, configuration).ok_or(SymbolicError::Gap)?;
+        let layout = self.layout();
+        let mut thin: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+        for (thread, kept) in kept.into_iter().enumerate() {
+            for (&symbol, kept) in configuration.0[thread].0.iter().zip(kept) {
+                if let Some((loc, _)) = self.languages.stored(symbol) {
+                    let buffer = layout.buffer(ThreadId::new(thread), loc).expect("invariant: there are buffers");
+                    thin.entry(buffer).or_default().push(kept);
+                }
+            }
+        }
+        thin.retain(|_, kept| kept.contains(&false));
+        backwards.extend(thin.into_iter().map(|(buffer, kept)| Event::Thin { buffer, kept }));
         Ok(())
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::new(self.threads.program(), self.threads.machine.model)
     }
 
     /// Takes back what threads did alone; `stages` are the languages before each of them ran.
@@ -83,7 +100,8 @@ impl Search<'_, '_> {
     ) -> Option<Vec<Event>> {
         type Position = (usize, u32, LocalId);
         let (stores, end) = configuration.0[thread.index()].clone();
-        let stores: Vec<(Loc, i64)> = stores.into_iter().map(|symbol| self.languages.store(symbol)).collect();
+        let stores: Vec<Letter> = stores.into_iter().map(|symbol| self.languages.letter(symbol)).collect();
+        let layout = self.layout();
         let mut came_from: FxHashMap<Position, Option<(Position, SoloStep)>> = FxHashMap::default();
         let mut waiting = VecDeque::new();
         let mut view = self.threads.empty_view(thread);
@@ -104,10 +122,11 @@ impl Search<'_, '_> {
                 let mut here = position;
                 while let Some((earlier, step)) = came_from[&here] {
                     let action = action(thread, step);
-                    actions.push(match step.store {
-                        Some(_) => Event::Store { buffer: thread.index(), action },
-                        None => Event::Other(action),
-                    });
+                    let buffer = match step.append {
+                        Some(Letter::Store(loc, _)) => layout.buffer(thread, loc),
+                        _ => None,
+                    };
+                    actions.push(buffer.map_or(Event::Other(action), |buffer| Event::Store { buffer, action }));
                     here = earlier;
                 }
                 actions.reverse();
@@ -116,7 +135,7 @@ impl Search<'_, '_> {
                 return Some(actions);
             }
             for step in self.threads.alone(thread, shared).steps(view, local) {
-                let next = match step.store {
+                let next = match step.append {
                     None => (length, view, step.to),
                     Some(store) if stores.get(length) == Some(&store) => (length + 1, views[length + 1], step.to),
                     Some(_) => continue,
@@ -161,11 +180,10 @@ impl Search<'_, '_> {
     ) -> bool {
         let (before, event) = match change {
             &Change::Commit { thread, store } => {
-                let mut before = configuration.clone();
-                before.0[thread.index()].0.push_front(store);
                 let loc = self.languages.store(store).0;
-                let found = self.languages.has_configuration(language, &before).then_some(before);
-                (found, Event::Commit { buffer: thread.index(), action: Action::Commit { thread, loc } })
+                let buffer = self.layout().buffer(thread, loc).expect("invariant: there are buffers");
+                let action = Action::Commit { thread, loc };
+                (self.before_commit(language, thread, store, configuration), Event::Commit { buffer, action })
             }
             Change::Act(act) => {
                 let action = Action::Step { thread: act.thread, choice: act.choice };
@@ -178,6 +196,34 @@ impl Search<'_, '_> {
         true
     }
 
+    /// A configuration of the language that a commit turns into this one.
+    fn before_commit(
+        &mut self,
+        language: Language,
+        thread: ThreadId,
+        store: Symbol,
+        configuration: &Configuration,
+    ) -> Option<Configuration> {
+        let with = |at: usize, letters: &[Symbol]| {
+            let mut before = configuration.clone();
+            for &letter in letters.iter().rev() {
+                before.0[thread.index()].0.insert(at, letter);
+            }
+            before
+        };
+        let mut candidates = vec![with(0, &[store])];
+        if self.threads.machine.model == MemoryModel::Pso {
+            let fence = self.languages.symbol_of(Letter::Fence);
+            let (loc, _) = self.languages.store(store);
+            let stores = &configuration.0[thread.index()].0;
+            let passed = |symbol: &&Symbol| self.languages.stored(**symbol).is_some_and(|(other, _)| other != loc);
+            let overtaken = stores.iter().take_while(passed).count();
+            candidates.extend((1..=overtaken).map(|at| with(at, &[store])));
+            candidates.push(with(0, &[store, fence]));
+        }
+        candidates.into_iter().find(|before| self.languages.has_configuration(language, before))
+    }
+
     /// A configuration of the language that an act turns into this one.
     fn before_act(
         &mut self,
@@ -185,7 +231,12 @@ impl Search<'_, '_> {
         act: &super::steps::Act,
         configuration: &Configuration,
     ) -> Option<Configuration> {
-        if !configuration.0[act.thread.index()].0.is_empty() {
+        let waits = |&symbol: &Symbol| match (self.languages.letter(symbol), act.waits_for) {
+            (Letter::Store(loc, _), Some(wanted)) => loc == wanted,
+            (_, Some(_)) => false,
+            (_, None) => true,
+        };
+        if configuration.0[act.thread.index()].0.iter().any(waits) {
             return None;
         }
         let mut candidates = vec![configuration.clone()];
