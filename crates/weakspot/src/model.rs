@@ -23,7 +23,7 @@ use crate::report::{Bound, Party, Report, Verdict, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::system::Live;
-use crate::rt::{self, Place, panics};
+use crate::rt::{self, Place, overflow, panics};
 use crate::timeline::Timeline;
 use crate::{schedules, strengthen};
 
@@ -37,6 +37,7 @@ pub fn model(body: impl Fn() + Send + Sync + 'static) {
 pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     assert!(!rt::in_model(), "a model inside a model: a thread of a model cannot explore another one");
     panics::install_hook();
+    overflow::install();
     let start = Instant::now();
     let runtime = Runtime::new(builder.model, builder.max_threads, Arc::clone(body));
     if let Some(schedule) = &builder.replay {
