@@ -1,5 +1,6 @@
 //! Explores a model: every SC execution, then what store buffers make of it.
 
+use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,7 +51,9 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
         let borderlines: Vec<Borderline> = found.iter().map(|found| found.borderline.clone()).collect();
         if builder.fail_on != FailOn::Nothing {
             let took = start.elapsed();
+            overflow::note(Some(crash_note(&found)));
             let judged = impact::judge(&runtime, builder.model, &borderlines);
+            overflow::note(None);
             if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
                 report.suggestions = strengthen::suggest(builder, &runtime, &found, took);
             }
@@ -63,6 +66,16 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     report.fails_on_unsafe = builder.fail_on == FailOn::Unsafe;
     report.fails_on_harmful = builder.fail_on != FailOn::Nothing;
     report
+}
+
+/// What it means if the process crashes while relaxed executions are tried out. Leaked: it is small, and needed once.
+fn crash_note(found: &[Found]) -> &'static str {
+    let mut text =
+        "\nweakspot: the test crashes when a store is delayed in a store buffer. Stores that may be:\n".to_owned();
+    for Found { violation, .. } in found {
+        let _ = writeln!(text, "  the one at {}, seen late by {}", violation.store.place, violation.access.place);
+    }
+    text.leak()
 }
 
 /// Executions after which a model with a bound on preemptions is explored with that bound instead of completely.

@@ -3,6 +3,9 @@
 //! The stack of a coroutine ends in a page that may not be touched. A handler on the alternate signal stack (which the
 //! standard library sets up for each OS thread) looks whether that page was hit, says whose it was and ends the process.
 //! Other faults go to whoever handled them before.
+//!
+//! A relaxed execution is run for real, so if a delayed store makes the code use memory that was freed, that happens,
+//! and the process may crash. What was known of the violation is left as a [`note`] and printed then.
 
 use std::cell::Cell;
 
@@ -11,6 +14,13 @@ thread_local! {
     static GUARD: Cell<usize> = const { Cell::new(0) };
     /// Its number.
     static THREAD: Cell<u32> = const { Cell::new(0) };
+    /// What a crash means.
+    static NOTE: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// What a crash means at present, if it means anything: set while relaxed executions are tried out.
+pub(crate) fn note(text: Option<&'static str>) {
+    NOTE.set(text);
 }
 
 /// A coroutine begins to run, or (with 0) ceases to.
@@ -32,7 +42,7 @@ mod unix {
     use std::sync::Once;
     use std::sync::OnceLock;
 
-    use super::{GUARD, THREAD};
+    use super::{GUARD, NOTE, THREAD};
 
     static INSTALLED: Once = Once::new();
     /// Who handled faults before.
@@ -80,6 +90,9 @@ mod unix {
             say(b" of the model has overflowed its stack\n");
             // SAFETY: ends the process.
             unsafe { libc::abort() };
+        }
+        if let Some(note) = NOTE.take() {
+            say(note.as_bytes());
         }
         pass_on(signal, info, context);
     }
