@@ -33,7 +33,8 @@ pub struct Builder {
     pub max_duration: Option<Duration>,
     /// Threads a model may have.
     pub max_threads: usize,
-    /// Workers (`WEAKSPOT_JOBS`).
+    /// Workers (`WEAKSPOT_JOBS`). Statics and captured values are shared by all of them, so live code is explored by one:
+    /// any other number is taken as 1.
     pub jobs: usize,
     /// Watch for store-buffer violations?
     pub monitor: bool,

@@ -1,5 +1,6 @@
 //! Explores a model: every SC execution, then what store buffers make of it.
 
+use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +24,7 @@ use crate::report::{Bound, Party, Report, Verdict, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::system::Live;
-use crate::rt::{self, Place, panics};
+use crate::rt::{self, Place, overflow, panics};
 use crate::timeline::Timeline;
 use crate::{schedules, strengthen};
 
@@ -37,6 +38,7 @@ pub fn model(body: impl Fn() + Send + Sync + 'static) {
 pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     assert!(!rt::in_model(), "a model inside a model: a thread of a model cannot explore another one");
     panics::install_hook();
+    overflow::install();
     let start = Instant::now();
     let runtime = Runtime::new(builder.model, builder.max_threads, Arc::clone(body));
     if let Some(schedule) = &builder.replay {
@@ -49,7 +51,9 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
         let borderlines: Vec<Borderline> = found.iter().map(|found| found.borderline.clone()).collect();
         if builder.fail_on != FailOn::Nothing {
             let took = start.elapsed();
+            overflow::note(Some(crash_note(&found)));
             let judged = impact::judge(&runtime, builder.model, &borderlines);
+            overflow::note(None);
             if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
                 report.suggestions = strengthen::suggest(builder, &runtime, &found, took);
             }
@@ -62,6 +66,16 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     report.fails_on_unsafe = builder.fail_on == FailOn::Unsafe;
     report.fails_on_harmful = builder.fail_on != FailOn::Nothing;
     report
+}
+
+/// What it means if the process crashes while relaxed executions are tried out. Leaked: it is small, and needed once.
+fn crash_note(found: &[Found]) -> &'static str {
+    let mut text =
+        "\nweakspot: the test crashes when a store is delayed in a store buffer. Stores that may be:\n".to_owned();
+    for Found { violation, .. } in found {
+        let _ = writeln!(text, "  the one at {}, seen late by {}", violation.store.place, violation.access.place);
+    }
+    text.leak()
 }
 
 /// Executions after which a model with a bound on preemptions is explored with that bound instead of completely.

@@ -24,7 +24,9 @@ fn safe(executions: u64, body: impl Fn() + Send + Sync + 'static) {
 /// Runs the same in several threads and joins them.
 fn run_all(bodies: Vec<Box<dyn FnOnce() + Send>>) {
     let threads: Vec<_> = bodies.into_iter().map(thread::spawn).collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 fn pair() -> (Arc<AtomicUsize>, Arc<AtomicUsize>) {

@@ -271,6 +271,34 @@ fn panics_that_are_caught_are_no_failures_and_poison_mutexes() {
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
 }
 
+/// Set in the process that is to overflow a stack.
+#[cfg(unix)]
+const OVERFLOWS: &str = "WEAKSPOT_TEST_OVERFLOWS";
+
+#[cfg(unix)]
+fn recurse(depth: usize) -> usize {
+    let frame = std::hint::black_box([depth; 64]);
+    if depth == usize::MAX { 0 } else { recurse(depth + 1) + frame[depth % 64] }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stack_overflow_names_the_thread() {
+    if std::env::var_os(OVERFLOWS).is_some() {
+        check(|| thread::spawn(|| _ = recurse(0)).join().unwrap());
+        return;
+    }
+    let itself = std::env::current_exe().unwrap();
+    let test = std::process::Command::new(itself)
+        .args(["--exact", "a_stack_overflow_names_the_thread", "--nocapture"])
+        .env(OVERFLOWS, "1")
+        .output()
+        .unwrap();
+    assert!(!test.status.success());
+    let text = String::from_utf8_lossy(&test.stderr);
+    assert!(text.contains("thread 1 of the model has overflowed its stack"), "{text}");
+}
+
 #[test]
 fn limits_make_the_answer_a_bounded_one() {
     let builder = Builder { max_executions: Some(10), model: MemoryModel::Tso, ..Builder::default() };

@@ -100,6 +100,8 @@ pub(crate) struct Issued {
 pub(crate) struct Lane {
     pub(crate) routine: Option<Routine>,
     pub(crate) suspender: *const Suspender,
+    /// The lowest address of its stack.
+    pub(crate) guard: usize,
     pub(crate) operation: Operation,
     /// What the operation is called in reports.
     pub(crate) what: &'static str,
@@ -133,6 +135,7 @@ impl Lane {
         Self {
             routine: None,
             suspender: std::ptr::null(),
+            guard: 0,
             operation: Operation::Absent,
             what: "",
             place: std::panic::Location::caller(),

@@ -16,6 +16,7 @@
 //! | `word` | state words with blocking updates: what locks and channels are made of |
 //! | `local` | storage of one run and of one thread |
 //! | `panics` | panics inside a model, kept instead of printed |
+//! | `overflow` | stack overflow, with the name of the thread |
 //! | `stacks` | stacks of coroutines, used again and again |
 //!
 //! # The one ambient thing
@@ -28,6 +29,7 @@ pub(crate) mod finish;
 pub(crate) mod lane;
 mod local;
 pub(crate) mod objects;
+pub(crate) mod overflow;
 pub(crate) mod panics;
 pub(crate) mod runtime;
 pub(crate) mod stacks;

@@ -2,13 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult};
 use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
 use weakspot_model::ids::{Site, ThreadId};
 
 use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
 use super::runtime::{Mode, Runtime, State};
-use super::{enter, panics, stacks};
+use super::{enter, overflow, panics, stacks};
 use crate::failure::{Failure, FailureKind};
 
 /// Live code as a system.
@@ -25,9 +26,15 @@ impl std::fmt::Debug for Live<'_> {
 impl Runtime {
     /// Resumes a thread: its event happens, and it runs to its next one.
     pub(crate) fn switch_to(&self, thread: usize, result: i64) {
-        let mut routine = self.state().lanes[thread].routine.take().expect("invariant: a thread that goes on exists");
+        let (routine, guard) = {
+            let lane = &mut self.state().lanes[thread];
+            (lane.routine.take(), lane.guard)
+        };
+        let mut routine = routine.expect("invariant: a thread that goes on exists");
         self.thread.set(thread as u32);
+        overflow::running(thread as u32, guard);
         let ended = enter(self, || matches!(routine.resume(result), CoroutineResult::Return(())));
+        overflow::running(0, 0);
         if ended {
             stacks::give_back(routine.into_stack());
         } else {
@@ -37,9 +44,11 @@ impl Runtime {
 
     /// Makes the coroutine of a thread. It begins when it is resumed for the first time.
     pub(crate) fn add_routine(&self, thread: u32, body: impl FnOnce() + 'static) {
-        let routine =
-            Coroutine::with_stack(stacks::take(), move |suspender: &Suspender, _| run_thread(suspender, body));
-        self.state().lanes[thread as usize].routine = Some(routine);
+        let stack = stacks::take();
+        let guard = stack.limit().get();
+        let routine = Coroutine::with_stack(stack, move |suspender: &Suspender, _| run_thread(suspender, body));
+        let lane = &mut self.state().lanes[thread as usize];
+        (lane.routine, lane.guard) = (Some(routine), guard);
     }
 
     /// The beginning of a run: the first thread stands before its first event.
