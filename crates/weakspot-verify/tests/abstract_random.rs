@@ -5,11 +5,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ir::FenceKind;
-use weakspot_model::machine::Machine;
+use weakspot_model::ir::{FenceKind, RmwOp};
+use weakspot_model::machine::{Machine, Outcome, State};
 use weakspot_model::task::Budget;
 use weakspot_testkit::generate::Shape;
 use weakspot_testkit::oracle::{self, Bounds};
@@ -227,6 +228,60 @@ fn every_reachable_state_is_covered_with_abstract_values() {
         let tally = compare_all(&shape, 50_000..51_500, with_values(model));
         assert!(tally.verified > 50 && tally.violated > 100, "{} {tally:?}", model.name());
     }
+}
+
+/// The first states of the machine, breadth first, buffers of up to four stores.
+fn first_states(machine: &Machine<'_>, count: usize) -> Vec<State> {
+    let (start, outcome) = machine.start();
+    if outcome != Outcome::Continues {
+        return Vec::new();
+    }
+    let mut known: HashSet<State> = HashSet::from([start.clone()]);
+    let mut states = vec![start];
+    let mut next = 0;
+    while next < states.len() && states.len() < count {
+        let state = states[next].clone();
+        next += 1;
+        for action in machine.enabled(&state) {
+            let mut after = state.clone();
+            let continues = machine.apply(&mut after, action).1 == Outcome::Continues;
+            let fits = after.threads.iter().all(|thread| thread.buffer.len() <= 4);
+            if continues && fits && known.insert(after.clone()) {
+                states.push(after);
+            }
+        }
+    }
+    states
+}
+
+/// Cells without a range: atomics count for ever, and only value domains end the search.
+#[test]
+fn the_first_states_of_counters_without_end_are_covered() {
+    let shape = Shape { cells: 2..=2, ..growing() };
+    let (mut endless, mut ended) = (0, 0);
+    for seed in 70_000..70_600 {
+        let mut sketch = shape.generate(seed);
+        sketch.cells.iter_mut().for_each(|cell| cell.range = None);
+        for (thread, body) in sketch.threads.iter_mut().enumerate() {
+            body.push(Stmt::Rmw(Some(0), thread, RmwOp::Add(Expr::Const(1))));
+            body.push(Stmt::Store(1 - thread, Expr::Reg(0)));
+            *body = vec![Stmt::Loop(std::mem::take(body))];
+        }
+        let domain = ValueDomain::ALL[seed as usize / DOMAINS.len() % 3];
+        let model = MemoryModel::ALL[seed as usize % 3];
+        let values = vec![Some(domain); sketch.cells.len()];
+        let options = AbstractOptions { values, max_states: Some(20_000), ..in_turn(model)(seed, &sketch) };
+        let program = sketch.program();
+        let machine = Machine::new(&program, model);
+        let states = first_states(&machine, 300);
+        endless += usize::from(states.len() >= 300);
+        let Ok(cover) = covers::explore(&program, &options, &Budget::unlimited()) else { continue };
+        ended += 1;
+        for state in &states {
+            assert!(cover.covers(state), "seed {seed}, {options:?}:\n{}\n{state:?}", sketch.text());
+        }
+    }
+    assert!(endless > 300 && ended > 450, "{endless} with many states, {ended} searches ended");
 }
 
 /// The engine as it is asked on the command line: what it calls violated is real, what it verifies is correct.

@@ -168,27 +168,31 @@ fn product(left: Value, right: Value) -> Computed {
     Computed::bounded(lo, hi, left.parity().times(right.parity()))
 }
 
-/// Division rounds to zero, so it is monotone in the dividend for a positive divisor.
+/// Division rounds to zero: it moves towards 0, the further the larger a positive divisor is.
 fn quotient(left: Value, right: Value) -> Computed {
-    let divided = |bound: i128, by: i128| if is_infinite(bound) { bound } else { bound / by };
-    let computed = match right.as_exact() {
-        Some(by) if by > 0 => {
-            return Computed::value(Value::new(
-                divided(left.lo(), by.into()),
-                divided(left.hi(), by.into()),
-                Parity::Any,
-            ));
-        }
-        _ if left.contains(i64::MIN) && right.contains(-1) && !is_infinite(left.lo()) => {
-            Computed::value(Some(Value::ANY)).or_fault(FaultKind::Overflow)
-        }
+    if right.lo() > 0 {
+        let (least, most) = (right.lo(), right.hi());
+        let lo = divided(left.lo(), if left.lo() < 0 { least } else { most });
+        let hi = divided(left.hi(), if left.hi() < 0 { most } else { least });
+        return Computed::value(Value::new(lo, hi, Parity::Any));
+    }
+    let computed = if left.contains(i64::MIN) && right.contains(-1) && !is_infinite(left.lo()) {
+        Computed::value(Some(Value::ANY)).or_fault(FaultKind::Overflow)
+    } else {
         // A quotient is never further from 0 than its dividend.
-        _ => {
-            let furthest = left.lo().min(minus(left.hi()));
-            Computed::value(Value::new(furthest.min(0), minus(furthest.min(0)), Parity::Any))
-        }
+        let furthest = left.lo().min(minus(left.hi())).min(0);
+        Computed::value(Value::new(furthest, minus(furthest), Parity::Any))
     };
     if right.contains(0) { computed.or_fault(FaultKind::DivisionByZero) } else { computed }
+}
+
+/// A bound divided by a positive bound.
+fn divided(bound: i128, by: i128) -> i128 {
+    match (is_infinite(bound), is_infinite(by)) {
+        (true, _) => bound,
+        (false, true) => 0,
+        (false, false) => bound / by,
+    }
 }
 
 /// The remainder has the sign of the dividend, is smaller than the divisor and not larger than the dividend.
@@ -219,14 +223,14 @@ fn bit_and(left: Value, right: Value) -> Computed {
     Computed::value(Value::new(0, hi, parity))
 }
 
-/// Bitwise or and exclusive or: below the next power of two where both are non-negative.
+/// Bitwise or and exclusive or: where both are non-negative, so is the result, and below the next power of two.
 fn bits(left: Value, right: Value, parity: Parity) -> Computed {
     let hi = left.hi().max(right.hi());
-    if left.lo() < 0 || right.lo() < 0 || is_infinite(hi) {
+    if left.lo() < 0 || right.lo() < 0 {
         return Computed::value(Some(Value::of_parity(parity)));
     }
-    let bits = 128 - hi.leading_zeros();
-    Computed::value(Value::new(0, (1_i128 << bits) - 1, parity))
+    let hi = if is_infinite(hi) { hi } else { (1_i128 << (128 - hi.leading_zeros())) - 1 };
+    Computed::value(Value::new(0, hi, parity))
 }
 
 fn shift(op: BinaryOp, left: Value, right: Value) -> Computed {

@@ -10,7 +10,7 @@
 //! | `interval` | every interval between *landmarks* | is widened to the landmarks around it |
 //!
 //! Landmarks are the constants of the program (with initial values and the ends of declared ranges) and the gaps between
-//! them. Widening to landmarks at once, instead of after some rounds of a loop, keeps the domain finite: every search
+//! them; where no variable has the domain `interval`, only 0 and 1 and the gaps around them. Widening to landmarks at once, instead of after some rounds of a loop, keeps the domain finite: every search
 //! ends, whatever a counter does, and comparisons with constants stay exact. A declared range cuts every element.
 //!
 //! Registers that such values reach are abstract as well ([`super::spread`]); they are widened to landmarks wherever the
@@ -56,8 +56,10 @@ pub(super) struct Valuation {
     ranges: Vec<Option<Value>>,
     /// For each thread (and last, for `final`), which registers are abstract.
     registers: Vec<Vec<bool>>,
-    /// The constants of the program, ascending.
+    /// 0, 1 and, where there are intervals, the constants of the program; ascending.
     landmarks: Vec<i128>,
+    /// Some variable has the domain `parity`, so that parities of registers are of use.
+    keeps_parity: bool,
 }
 
 impl Valuation {
@@ -66,21 +68,15 @@ impl Valuation {
         let mut domains = asked.to_vec();
         domains.resize(program.locations.len(), None);
         let codes: Vec<&Thread> = program.threads.iter().chain(&program.final_block).collect();
-        let spread = Spread::over(&codes, domains);
-        let mut landmarks: Vec<i128> = Vec::new();
-        for location in &program.locations {
-            landmarks.push(location.init.into());
-            landmarks.extend(location.range.into_iter().flat_map(|(lo, hi)| [i128::from(lo), i128::from(hi)]));
+        let asked = |domain| asked.contains(&Some(domain));
+        let mut landmarks = vec![0, 1];
+        if asked(ValueDomain::Interval) {
+            add_constants(program, &codes, &mut landmarks);
         }
-        for instr in codes.iter().flat_map(|thread| &thread.code) {
-            constants(instr, &mut landmarks);
-        }
-        landmarks.extend([0, 1]);
-        landmarks.sort_unstable();
-        landmarks.dedup();
+        let (keeps_parity, spread) = (asked(ValueDomain::Parity), Spread::over(&codes, domains));
         let range = |range: Option<(i64, i64)>| range.and_then(|(lo, hi)| Value::between(lo, hi));
         let ranges = program.locations.iter().map(|location| range(location.range)).collect();
-        Self { domains: spread.domains, ranges, registers: spread.registers, landmarks }
+        Self { domains: spread.domains, ranges, registers: spread.registers, landmarks, keeps_parity }
     }
 
     /// The elements of the location's domain that together include a value.
@@ -98,7 +94,10 @@ impl Valuation {
 
     /// What a register may keep while its thread rests.
     pub(super) fn rest(&self, thread: usize, register: Reg, value: Value) -> Value {
-        if self.registers[thread][register.index()] { self.widen(value, value.parity()) } else { value }
+        if !self.registers[thread][register.index()] {
+            return value;
+        }
+        self.widen(value, if self.keeps_parity { value.parity() } else { Parity::Any })
     }
 
     /// The index of the `final` block's registers, behind those of all threads.
@@ -137,6 +136,19 @@ impl Valuation {
     }
 }
 
+/// Initial values, ends of ranges and all constants of the code.
+fn add_constants(program: &Program, codes: &[&Thread], landmarks: &mut Vec<i128>) {
+    for location in &program.locations {
+        landmarks.push(location.init.into());
+        landmarks.extend(location.range.into_iter().flat_map(|(lo, hi)| [i128::from(lo), i128::from(hi)]));
+    }
+    for instr in codes.iter().flat_map(|thread| &thread.code) {
+        constants(instr, landmarks);
+    }
+    landmarks.sort_unstable();
+    landmarks.dedup();
+}
+
 /// The constants an instruction mentions.
 fn constants(instr: &Instr, found: &mut Vec<i128>) {
     let mut operand = |operand: Operand| {
@@ -173,7 +185,8 @@ mod tests {
 
     fn valuation(domains: Vec<Option<ValueDomain>>, range: Option<(i64, i64)>) -> Valuation {
         let range = range.and_then(|(lo, hi)| Value::between(lo, hi));
-        Valuation { ranges: vec![range; domains.len()], domains, registers: vec![vec![true]], landmarks: vec![0, 1, 5] }
+        let (ranges, registers) = (vec![range; domains.len()], vec![vec![true]]);
+        Valuation { ranges, domains, registers, landmarks: vec![0, 1, 5], keeps_parity: true }
     }
 
     const X: Loc = Loc(0);
