@@ -9,7 +9,7 @@ use weakspot_front::weak::compile;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::source::SourceFile;
-use weakspot_model::task::{Budget, Limit};
+use weakspot_model::task::{Budget, Limit, Progress};
 use weakspot_testkit::generate::Shape;
 
 fn run(program: &Program, options: &ExploreOptions) -> Outcome {
@@ -96,5 +96,61 @@ fn a_time_limit_ends_every_worker() {
         let outcome = explore(&endless, &options, &budget, &());
         assert_eq!(outcome.limit, Some(Limit::Time));
         assert!(!outcome.exhaustive && !outcome.is_safe() && outcome.executions > 0);
+    }
+}
+
+/// Remembers what a search said about itself.
+#[derive(Default)]
+struct Heard(std::sync::Mutex<Vec<f64>>);
+
+impl Progress for Heard {
+    fn update(&self, _: u64, _: u64, _: u64) {
+        unreachable!("a stateless search tells how much of it is done");
+    }
+
+    fn explored(&self, executions: u64, graphs: u64, covered: f64) {
+        assert!(executions <= graphs);
+        self.0.lock().unwrap().push(covered);
+    }
+}
+
+#[test]
+fn how_much_is_done_grows_to_the_whole() {
+    let adders = program(
+        "shared i = 1, j = 1;
+        thread a { let k = 0; while k < 4 { i = i + j; k = k + 1; } }
+        thread b { let k = 0; while k < 4 { j = j + i; k = k + 1; } }
+        thread look { let x = i; let y = j; }",
+    );
+    for jobs in [1, 3] {
+        let heard = Heard::default();
+        let options = ExploreOptions { all: true, jobs, monitor: None, ..ExploreOptions::default() };
+        let outcome = explore(&adders, &options, &Budget::unlimited(), &heard);
+        assert!(outcome.exhaustive && (outcome.covered - 1.0).abs() < 1e-9, "{}", outcome.covered);
+        let heard = heard.0.into_inner().unwrap();
+        assert!(heard.len() > 10 && heard.iter().all(|covered| (0.0..1.000_001).contains(covered)), "{heard:?}");
+        if jobs == 1 {
+            assert!(heard.is_sorted());
+            assert!(heard[heard.len() / 2] > 0.05, "half of the executions are not nearly nothing: {heard:?}");
+        }
+    }
+}
+
+#[test]
+fn every_part_of_a_search_is_counted_once() {
+    let shape = Shape {
+        locks: true,
+        condvars: true,
+        assert: true,
+        choose: true,
+        threads: 2..=3,
+        statements: 1..=3,
+        ..Shape::straight_line()
+    };
+    for seed in 0..300 {
+        let sketch = shape.generate(seed);
+        let options = ExploreOptions { all: true, ..ExploreOptions::default() };
+        let outcome = run(&sketch.program(), &options);
+        assert!(!outcome.exhaustive || (outcome.covered - 1.0).abs() < 1e-9, "{}\n{}", outcome.covered, sketch.text());
     }
 }
