@@ -26,7 +26,7 @@ fn assert_same(one: &Outcome, other: &Outcome, text: &str) {
 }
 
 #[test]
-fn two_or_four_workers_find_what_one_finds() {
+fn any_number_of_workers_finds_what_one_finds() {
     let shape = Shape {
         locks: true,
         condvars: true,
@@ -44,17 +44,40 @@ fn two_or_four_workers_find_what_one_finds() {
         for (all, monitor) in [
             (true, MonitorKind::Sober),
             (false, MonitorKind::Sober),
+            (true, MonitorKind::Operational(MemoryModel::Tso)),
             (true, MonitorKind::Operational(MemoryModel::Pso)),
+            (false, MonitorKind::Operational(MemoryModel::Pso)),
         ] {
             let options = ExploreOptions { monitor: Some(monitor), all, ..ExploreOptions::default() };
             let one = run(&program, &options);
             executions += one.executions;
-            for jobs in [2, 4] {
+            for jobs in [2, 3, 5] {
                 assert_same(&one, &run(&program, &ExploreOptions { jobs, ..options.clone() }), &sketch.text());
             }
         }
     }
     assert!(executions > 5_000, "{executions}");
+}
+
+/// The programs to measure with, except the largest: counts known from other tools, whatever the number of workers.
+#[test]
+fn known_counts_do_not_depend_on_the_number_of_workers() {
+    for (name, text, executions, blocked) in [
+        ("lastzero", include_str!("../../../corpus/bench/lastzero.weak"), 15_360, 0),
+        ("queue", include_str!("../../../corpus/bench/queue.weak"), 10_174, 1_024),
+        ("readers", include_str!("../../../corpus/bench/readers.weak"), 65_536, 0),
+        ("stack", include_str!("../../../corpus/bench/stack.weak"), 58_722, 6_366),
+    ] {
+        let program = program(text);
+        let options = ExploreOptions {
+            monitor: Some(MonitorKind::Operational(MemoryModel::Pso)),
+            all: true,
+            ..ExploreOptions::default()
+        };
+        let one = run(&program, &options);
+        assert_eq!((one.executions, one.blocked), (executions, blocked), "{name}");
+        assert_same(&one, &run(&program, &ExploreOptions { jobs: 2, ..options }), name);
+    }
 }
 
 fn program(text: &str) -> Program {
