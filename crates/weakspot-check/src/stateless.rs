@@ -202,12 +202,23 @@ impl<'a> Capped<'a> {
     }
 }
 
-impl Progress for Capped<'_> {
-    fn update(&self, executions: u64, explored: u64, waiting: u64) {
-        self.inner.update(executions, explored, waiting);
+impl Capped<'_> {
+    fn count(&self, explored: u64) {
         self.seen.fetch_max(explored, Ordering::Relaxed);
         if self.seen.load(Ordering::Relaxed) > self.most || self.asked.cancelled.load(Ordering::Relaxed) {
             self.stop.store(true, Ordering::Relaxed);
         }
+    }
+}
+
+impl Progress for Capped<'_> {
+    fn update(&self, executions: u64, explored: u64, waiting: u64) {
+        self.inner.update(executions, explored, waiting);
+        self.count(explored);
+    }
+
+    fn explored(&self, executions: u64, graphs: u64, covered: f64) {
+        self.inner.explored(executions, graphs, covered);
+        self.count(graphs);
     }
 }

@@ -58,24 +58,39 @@ impl SearchProgress {
     }
 }
 
-impl Progress for SearchProgress {
-    fn update(&self, states: u64, _transitions: u64, waiting: u64) {
+impl SearchProgress {
+    /// Shows a text, once the search has lasted a moment. `words` is told how many seconds that is.
+    fn show(&self, words: impl FnOnce(f64) -> String) {
         let elapsed = self.bar.elapsed();
         if !self.watched || elapsed < PATIENCE {
             return;
         }
-        let rate = states as f64 / elapsed.as_secs_f64();
-        let counted = if waiting == 0 { self.counted } else { "states" };
-        let mut message = format!("{} {counted}, {}/s", HumanCount(states), HumanCount(rate as u64));
-        if waiting > 0 {
-            let _ = write!(message, ", {} waiting", HumanCount(waiting));
-        }
-        self.bar.set_message(message);
+        self.bar.set_message(words(elapsed.as_secs_f64()));
         if self.bar.is_hidden() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
             self.bar.enable_steady_tick(TICK);
         }
     }
+}
+
+impl Progress for SearchProgress {
+    fn update(&self, states: u64, _transitions: u64, waiting: u64) {
+        self.show(|seconds| {
+            let rate = HumanCount((states as f64 / seconds) as u64);
+            format!("{} states, {rate}/s, {} waiting", HumanCount(states), HumanCount(waiting))
+        });
+    }
+
+    fn explored(&self, _executions: u64, graphs: u64, covered: f64) {
+        self.show(|seconds| executions(graphs, covered, seconds));
+    }
+}
+
+/// How far a stateless search is.
+fn executions(graphs: u64, covered: f64, seconds: f64) -> String {
+    let rate = HumanCount((graphs as f64 / seconds) as u64);
+    let percent = (covered * 100.0).clamp(0.0, 100.0);
+    format!("{} executions, {rate}/s, about {percent:.1} % done", HumanCount(graphs))
 }
 
 /// The bar that counts finished tests.
@@ -86,4 +101,15 @@ pub fn test_bar(output: &Output, tests: usize) -> ProgressBar {
     let template = ProgressStyle::with_template("{wide_bar} {pos}/{len} tests, {per_sec}, {eta} left");
     let style = template.expect("invariant: the template is well formed");
     ProgressBar::new(tests as u64).with_style(style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::executions;
+
+    #[test]
+    fn a_stateless_search_says_how_much_is_done() {
+        assert_eq!(executions(1_234_000, 0.0525, 2.0), "1,234,000 executions, 617,000/s, about 5.2 % done");
+        assert_eq!(executions(10, 1.000_000_1, 1.0), "10 executions, 10/s, about 100.0 % done");
+    }
 }

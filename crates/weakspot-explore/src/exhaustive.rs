@@ -261,6 +261,8 @@ pub(crate) struct Checker<'a> {
     /// When so many pairs have been noted, there are no more.
     possible_pairs: usize,
     graphs: u64,
+    /// What the other workers know to be covered here.
+    reported: f64,
     /// Where the other workers are, if there are any.
     worker: Option<Worker<'a>>,
     outcome: Outcome,
@@ -284,6 +286,7 @@ impl<'a> Checker<'a> {
             pairs: FxHashSet::default(),
             possible_pairs: options.monitor.map_or(0, |kind| kind.possible_pairs(system.program())),
             graphs: 0,
+            reported: 0.0,
             worker,
             outcome: Outcome::default(),
         }
@@ -378,12 +381,13 @@ impl<'a> Checker<'a> {
             return ControlFlow::Continue(());
         }
         if let Some(worker) = &self.worker {
-            worker.report(self.progress, GRAPHS_BETWEEN_LOOKS);
+            worker.report(self.progress, GRAPHS_BETWEEN_LOOKS, self.outcome.covered - self.reported);
+            self.reported = self.outcome.covered;
             if worker.is_overtaken() {
                 return ControlFlow::Break(());
             }
         } else {
-            self.progress.update(self.outcome.executions, self.graphs, 0);
+            self.progress.explored(self.outcome.executions, self.graphs, self.outcome.covered);
         }
         self.outcome.limit = self.budget.exhausted(system.bytes() + graph.bytes() as u64);
         if self.outcome.limit.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -425,6 +429,11 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
         }
         self.watch(graph, system, ending)?;
         self.look_at_the_clock(graph, system)
+    }
+
+    #[inline]
+    fn covered(&mut self, share: f64) {
+        self.outcome.covered += share;
     }
 
     fn wants_work(&self) -> bool {

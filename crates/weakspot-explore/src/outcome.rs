@@ -66,6 +66,9 @@ pub struct Outcome {
     pub too_many_threads: bool,
     /// Events added in all.
     pub events: u64,
+    /// Which part of an exhaustive search was done, between 0 and 1: an estimate that takes alternatives to be equally
+    /// large, but at the end 1.
+    pub covered: f64,
 }
 
 impl Outcome {
@@ -89,6 +92,7 @@ impl Outcome {
         self.failures += other.failures;
         self.borderline += other.borderline;
         self.events += other.events;
+        self.covered += other.covered;
         for (pair, violation) in other.violations {
             self.violations.entry(pair).or_insert(violation);
         }

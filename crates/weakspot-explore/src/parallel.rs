@@ -43,7 +43,12 @@ struct Shared {
     /// Subtrees that wait.
     offered: AtomicUsize,
     graphs: AtomicU64,
+    /// How much of the search is done, in parts of [`WHOLE`].
+    covered: AtomicU64,
 }
+
+/// The whole search, in parts that workers can add up.
+const WHOLE: f64 = (1_u64 << 52) as f64;
 
 impl Shared {
     fn board(&self) -> MutexGuard<'_, Board> {
@@ -109,9 +114,11 @@ impl Worker<'_> {
     }
 
     /// Tells how far the search is.
-    pub(crate) fn report(&self, progress: &dyn Progress, graphs: u64) {
+    pub(crate) fn report(&self, progress: &dyn Progress, graphs: u64, covered: f64) {
         let all = self.shared.graphs.fetch_add(graphs, Ordering::Relaxed) + graphs;
-        progress.update(all, all, 0);
+        let parts = (covered * WHOLE) as u64;
+        let covered = self.shared.covered.fetch_add(parts, Ordering::Relaxed) + parts;
+        progress.explored(all, all, covered as f64 / WHOLE);
     }
 }
 
@@ -128,6 +135,7 @@ pub(crate) fn explore(
         hungry: AtomicUsize::new(0),
         offered: AtomicUsize::new(1),
         graphs: AtomicU64::new(0),
+        covered: AtomicU64::new(0),
     };
     std::thread::scope(|scope| {
         for _ in 0..options.jobs {

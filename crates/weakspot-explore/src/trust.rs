@@ -93,6 +93,9 @@ pub trait Visitor<S: System> {
     /// A graph that cannot be extended.
     fn ended(&mut self, graph: &Graph, system: &mut S, ending: Ending) -> ControlFlow<()>;
 
+    /// This part of the search is done; all parts together are 1.
+    fn covered(&mut self, _share: f64) {}
+
     /// Is there somebody who would take a part of the search?
     fn wants_work(&self) -> bool {
         false
@@ -108,6 +111,8 @@ struct Item {
     /// Events to keep.
     len: u32,
     what: Alternative,
+    /// Which part of the search this is: where it goes on in several ways, all are taken to be equally large.
+    share: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -158,6 +163,8 @@ pub struct Explorer<'s, S: System> {
     /// Cells that got a number in this run.
     bound: usize,
     counters: Counters,
+    /// The part of the search that is being worked on.
+    share: f64,
     /// Events that one execution may have.
     longest: u32,
     /// The system did not do the same again.
@@ -189,6 +196,7 @@ impl<'s, S: System> Explorer<'s, S> {
             replays,
             bound: 0,
             counters: Counters::default(),
+            share: 1.0,
             longest: LONGEST,
             diverged: None,
         }
@@ -229,8 +237,14 @@ impl<'s, S: System> Explorer<'s, S> {
         for thread in 0..self.system.threads() {
             let thread = ThreadId::new(thread);
             match self.system.pending(thread) {
-                Pending::Pruned => return ControlFlow::Continue(()),
-                Pending::Failed => return visitor.failed(&self.frames[0].graph, self.system, thread),
+                Pending::Pruned => {
+                    visitor.covered(self.share);
+                    return ControlFlow::Continue(());
+                }
+                Pending::Failed => {
+                    visitor.covered(self.share);
+                    return visitor.failed(&self.frames[0].graph, self.system, thread);
+                }
                 _ => {}
             }
         }
@@ -241,13 +255,20 @@ impl<'s, S: System> Explorer<'s, S> {
     /// Takes up one alternative after the other until there are none.
     fn backtrack(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
         loop {
-            while !self.next_alternative() {
-                if self.frames[self.depth].items.is_empty() {
-                    if self.depth == 0 {
-                        return ControlFlow::Continue(());
-                    }
-                    self.depth -= 1;
+            let Some(item) = self.frames[self.depth].items.pop() else {
+                if self.depth == 0 {
+                    return ControlFlow::Continue(());
                 }
+                self.depth -= 1;
+                continue;
+            };
+            let (depth, open) = (self.depth, self.frames[self.depth].items.len());
+            let consistent = self.take_up(item);
+            self.share = item.share;
+            self.split_share(if self.depth == depth { open } else { 0 });
+            if !consistent {
+                visitor.covered(self.share);
+                continue;
             }
             self.extend(visitor)?;
             if self.diverged.is_some() {
@@ -258,6 +279,16 @@ impl<'s, S: System> Explorer<'s, S> {
             {
                 visitor.take(subtree);
             }
+        }
+    }
+
+    /// Gives the alternatives from number `since` on, which have just been left open, their parts of the search.
+    #[inline]
+    fn split_share(&mut self, since: usize) {
+        let new = &mut self.frames[self.depth].items[since..];
+        self.share /= (new.len() + 1) as f64;
+        for item in new {
+            item.share = self.share;
         }
     }
 
@@ -272,7 +303,7 @@ impl<'s, S: System> Explorer<'s, S> {
     }
 
     fn push_item(&mut self, len: u32, what: Alternative) {
-        self.frames[self.depth].items.push(Item { len, what });
+        self.frames[self.depth].items.push(Item { len, what, share: 0.0 });
     }
 
     /// Adds events until nothing can be added, then tells the visitor.
@@ -288,7 +319,11 @@ impl<'s, S: System> Explorer<'s, S> {
                 continue;
             }
             self.counters.events += 1;
-            if !self.step(thread, pending) {
+            let open = self.frames[self.depth].items.len();
+            let consistent = self.step(thread, pending);
+            self.split_share(open);
+            if !consistent {
+                visitor.covered(self.share);
                 return ControlFlow::Continue(());
             }
             if self.graph().len() > self.longest {
@@ -300,6 +335,7 @@ impl<'s, S: System> Explorer<'s, S> {
         }
         let ending = self.ending();
         let frame = &self.frames[self.depth];
+        visitor.covered(self.share);
         visitor.ended(&frame.graph, self.system, ending)
     }
 
@@ -340,9 +376,8 @@ impl<'s, S: System> Explorer<'s, S> {
         }
     }
 
-    /// Takes up the newest alternative of the frame; false if there is none or it is inconsistent.
-    fn next_alternative(&mut self) -> bool {
-        let Some(Item { len, what }) = self.frames[self.depth].items.pop() else { return false };
+    /// Takes up an alternative of the frame; false if it is inconsistent.
+    fn take_up(&mut self, Item { len, what, .. }: Item) -> bool {
         self.graph_mut().truncate(len);
         self.counters.events += 1;
         if self.replays {

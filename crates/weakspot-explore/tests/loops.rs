@@ -31,6 +31,9 @@ fn is_robust(program: &Program, model: MemoryModel) -> Option<bool> {
     }
 }
 
+const MONITORS: [MonitorKind; 3] =
+    [MonitorKind::Sober, MonitorKind::Operational(MemoryModel::Tso), MonitorKind::Operational(MemoryModel::Pso)];
+
 #[derive(Default, Debug)]
 struct Tally {
     exhausted_safe: usize,
@@ -41,9 +44,8 @@ struct Tally {
 /// Empty if the explorer and the exact engine agree.
 fn complaint(sketch: &Sketch, tally: &mut Tally) -> String {
     let program = sketch.program();
-    for (model, monitor) in
-        [(MemoryModel::Tso, MonitorKind::Sober), (MemoryModel::Tso, MonitorKind::Operational(MemoryModel::Tso))]
-    {
+    for monitor in MONITORS {
+        let model = monitor.model();
         let outcome = run(&program, monitor, Some(2));
         if outcome.error.is_some() {
             return String::new();
@@ -153,6 +155,45 @@ fn the_cycle_through_a_failed_round_is_seen() {
         let outcome = run(&dekker, MonitorKind::Sober, None);
         assert!(outcome.error.is_none() && outcome.exhaustive && outcome.unfinished == 0);
         assert_eq!(outcome.borderline == 0, expected, "{} of {}", outcome.borderline, outcome.executions);
+    }
+}
+
+/// Waits at most two rounds for its turn, then tries again or goes without.
+const IMPATIENT_DEKKER: &str = "
+shared want[2], turn;
+thread p[2] {
+    let other = 1 - me;
+    let round = 0;
+    while round < 2 {
+        want[me] = 1;
+        fence;
+        let busy = want[other];
+        if busy == 1 && turn != me {
+            want[me] = 0;
+            FENCE
+            let tries = 0;
+            while tries < 2 && turn != me { tries = tries + 1; }
+            want[me] = 1;
+            fence;
+            busy = want[other];
+        }
+        if busy == 0 { critical { } turn = other; }
+        want[me] = 0;
+        round = round + 1;
+    }
+}";
+
+#[test]
+fn the_cycle_through_a_wait_that_is_given_up_is_seen() {
+    for (fence, robust) in [("", false), ("fence;", true)] {
+        let dekker = program(&IMPATIENT_DEKKER.replace("FENCE", fence));
+        assert_eq!(is_robust(&dekker, MemoryModel::Tso), Some(robust));
+        for monitor in [MonitorKind::Sober, MonitorKind::Operational(MemoryModel::Tso)] {
+            let outcome = run(&dekker, monitor, None);
+            assert!(outcome.error.is_none() && outcome.exhaustive && outcome.blocked == 0 && outcome.unfinished == 0);
+            assert_eq!(outcome.borderline == 0, robust, "{} of {}", outcome.borderline, outcome.executions);
+            assert_eq!(outcome.is_safe(), robust);
+        }
     }
 }
 

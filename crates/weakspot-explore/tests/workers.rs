@@ -9,7 +9,7 @@ use weakspot_front::weak::compile;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::source::SourceFile;
-use weakspot_model::task::{Budget, Limit};
+use weakspot_model::task::{Budget, Limit, Progress};
 use weakspot_testkit::generate::Shape;
 
 fn run(program: &Program, options: &ExploreOptions) -> Outcome {
@@ -26,7 +26,7 @@ fn assert_same(one: &Outcome, other: &Outcome, text: &str) {
 }
 
 #[test]
-fn two_or_four_workers_find_what_one_finds() {
+fn any_number_of_workers_finds_what_one_finds() {
     let shape = Shape {
         locks: true,
         condvars: true,
@@ -44,17 +44,40 @@ fn two_or_four_workers_find_what_one_finds() {
         for (all, monitor) in [
             (true, MonitorKind::Sober),
             (false, MonitorKind::Sober),
+            (true, MonitorKind::Operational(MemoryModel::Tso)),
             (true, MonitorKind::Operational(MemoryModel::Pso)),
+            (false, MonitorKind::Operational(MemoryModel::Pso)),
         ] {
             let options = ExploreOptions { monitor: Some(monitor), all, ..ExploreOptions::default() };
             let one = run(&program, &options);
             executions += one.executions;
-            for jobs in [2, 4] {
+            for jobs in [2, 3, 5] {
                 assert_same(&one, &run(&program, &ExploreOptions { jobs, ..options.clone() }), &sketch.text());
             }
         }
     }
     assert!(executions > 5_000, "{executions}");
+}
+
+/// The programs to measure with, except the largest: counts known from other tools, whatever the number of workers.
+#[test]
+fn known_counts_do_not_depend_on_the_number_of_workers() {
+    for (name, text, executions, blocked) in [
+        ("lastzero", include_str!("../../../corpus/bench/lastzero.weak"), 15_360, 0),
+        ("queue", include_str!("../../../corpus/bench/queue.weak"), 10_174, 1_024),
+        ("readers", include_str!("../../../corpus/bench/readers.weak"), 65_536, 0),
+        ("stack", include_str!("../../../corpus/bench/stack.weak"), 58_722, 6_366),
+    ] {
+        let program = program(text);
+        let options = ExploreOptions {
+            monitor: Some(MonitorKind::Operational(MemoryModel::Pso)),
+            all: true,
+            ..ExploreOptions::default()
+        };
+        let one = run(&program, &options);
+        assert_eq!((one.executions, one.blocked), (executions, blocked), "{name}");
+        assert_same(&one, &run(&program, &ExploreOptions { jobs: 2, ..options }), name);
+    }
 }
 
 fn program(text: &str) -> Program {
@@ -96,5 +119,61 @@ fn a_time_limit_ends_every_worker() {
         let outcome = explore(&endless, &options, &budget, &());
         assert_eq!(outcome.limit, Some(Limit::Time));
         assert!(!outcome.exhaustive && !outcome.is_safe() && outcome.executions > 0);
+    }
+}
+
+/// Remembers what a search said about itself.
+#[derive(Default)]
+struct Heard(std::sync::Mutex<Vec<f64>>);
+
+impl Progress for Heard {
+    fn update(&self, _: u64, _: u64, _: u64) {
+        unreachable!("a stateless search tells how much of it is done");
+    }
+
+    fn explored(&self, executions: u64, graphs: u64, covered: f64) {
+        assert!(executions <= graphs);
+        self.0.lock().unwrap().push(covered);
+    }
+}
+
+#[test]
+fn how_much_is_done_grows_to_the_whole() {
+    let adders = program(
+        "shared i = 1, j = 1;
+        thread a { let k = 0; while k < 4 { i = i + j; k = k + 1; } }
+        thread b { let k = 0; while k < 4 { j = j + i; k = k + 1; } }
+        thread look { let x = i; let y = j; }",
+    );
+    for jobs in [1, 3] {
+        let heard = Heard::default();
+        let options = ExploreOptions { all: true, jobs, monitor: None, ..ExploreOptions::default() };
+        let outcome = explore(&adders, &options, &Budget::unlimited(), &heard);
+        assert!(outcome.exhaustive && (outcome.covered - 1.0).abs() < 1e-9, "{}", outcome.covered);
+        let heard = heard.0.into_inner().unwrap();
+        assert!(heard.len() > 10 && heard.iter().all(|covered| (0.0..1.000_001).contains(covered)), "{heard:?}");
+        if jobs == 1 {
+            assert!(heard.is_sorted());
+            assert!(heard[heard.len() / 2] > 0.05, "half of the executions are not nearly nothing: {heard:?}");
+        }
+    }
+}
+
+#[test]
+fn every_part_of_a_search_is_counted_once() {
+    let shape = Shape {
+        locks: true,
+        condvars: true,
+        assert: true,
+        choose: true,
+        threads: 2..=3,
+        statements: 1..=3,
+        ..Shape::straight_line()
+    };
+    for seed in 0..300 {
+        let sketch = shape.generate(seed);
+        let options = ExploreOptions { all: true, ..ExploreOptions::default() };
+        let outcome = run(&sketch.program(), &options);
+        assert!(!outcome.exhaustive || (outcome.covered - 1.0).abs() < 1e-9, "{}\n{}", outcome.covered, sketch.text());
     }
 }

@@ -86,6 +86,12 @@ pub enum Verdict {
 pub trait Progress: Sync {
     /// States stored, transitions taken, states still to be expanded.
     fn update(&self, states: u64, transitions: u64, waiting: u64);
+
+    /// Stateless search: executions that ran to their end, executions of all kinds, and which part of the search is
+    /// done, between 0 and 1, as far as that can be estimated.
+    fn explored(&self, executions: u64, graphs: u64, _covered: f64) {
+        self.update(executions, graphs, 0);
+    }
 }
 
 /// Nobody listens.
