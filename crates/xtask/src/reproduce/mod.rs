@@ -71,7 +71,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), ChoreError> {
 }
 
 fn sections(effort: Effort) -> Result<Vec<Section>, ChoreError> {
-    Ok(vec![sober::figure_4a(effort)?, burnim::tables()?, linden::table_2(effort)?, kuperstein::tables()?])
+    Ok(vec![sober::figure_4a(effort)?, burnim::tables()?, linden::table_2(effort)?, kuperstein::tables(effort)?])
 }
 
 fn markdown(sections: &[Section]) -> String {
