@@ -80,6 +80,12 @@ impl Builder {
         F: Fn() + Sync + Send + 'static,
     {
         let report = self.weakspot().check(f);
+        if let Some(file) = &self.checkpoint_file
+            && let Some(schedule) = report.replay()
+            && let Err(error) = fs::write(file, schedule)
+        {
+            panic!("{}: {error}\n{report}", file.display());
+        }
         assert!(!report.is_failure(), "{report}");
     }
 

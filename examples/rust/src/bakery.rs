@@ -46,7 +46,7 @@ impl<const N: usize, const FENCED: bool> Bakery<N, FENCED> {
         fence(SeqCst);
         let others = (0..N).filter(|&other| other != me);
         let mine = 1 + others.map(|other| self.number[other].load(Acquire)).max().unwrap_or(0);
-        self.number[me].store(mine, Relaxed);
+        self.number[me].store(mine, Relaxed); // DELAYED
         self.choosing[me].store(false, Release);
         mine
     }

@@ -37,7 +37,7 @@ impl<const N: usize, const FENCED: bool> ChaseLev<N, FENCED> {
     /// Takes the element at the bottom. For the owner only.
     pub fn take(&self) -> Option<usize> {
         let bottom = self.bottom.load(Relaxed) - 1;
-        self.bottom.store(bottom, Relaxed);
+        self.bottom.store(bottom, Relaxed); // DELAYED
         if FENCED {
             fence(SeqCst);
         }

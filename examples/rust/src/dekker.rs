@@ -39,7 +39,7 @@ impl<const FENCED: bool> Dekker<FENCED> {
     }
 
     fn announce(&self, me: usize) {
-        self.wants[me].store(true, Relaxed);
+        self.wants[me].store(true, Relaxed); // DELAYED
         if FENCED {
             fence(SeqCst);
         }

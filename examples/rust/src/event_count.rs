@@ -29,7 +29,7 @@ impl<const FENCED: bool> EventCount<FENCED> {
 
     /// Sets the condition and wakes the sleeper, if there is one.
     pub fn set(&self, sleeper: &Thread) {
-        self.ready.store(true, Release);
+        self.ready.store(true, Release); // DELAYED
         if FENCED {
             fence(SeqCst);
         }

@@ -34,7 +34,7 @@ impl<const N: usize, const FENCED: bool> Hazard<N, FENCED> {
     fn protect(&self) -> usize {
         let mut node = self.current.load(Acquire);
         loop {
-            self.announced.store(node, Relaxed);
+            self.announced.store(node, Relaxed); // DELAYED
             if FENCED {
                 fence(SeqCst);
             }

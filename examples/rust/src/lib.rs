@@ -2,8 +2,9 @@
 //! buffers turn into a bug.
 //!
 //! Every structure has a `const` parameter that is `true` in the right version. Where it is `false`, exactly one fence
-//! is left out or one ordering is weakened; the line carries the mark `WEAK`. The tests beside the code show that
-//! weakspot proves the right version for TSO and PSO and, for the wrong one, reports the marked place.
+//! is left out or one ordering is weakened; the mark `WEAK` says where that is felt. The tests beside the code show that
+//! weakspot proves the right version for TSO and PSO and, for the wrong one, finds the failure and names the store that
+//! comes too late, which carries the mark `DELAYED`.
 //!
 //! | module | the mistake | breaks under |
 //! |---|---|---|

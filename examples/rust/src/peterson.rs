@@ -28,7 +28,7 @@ impl<const SEQ_CST: bool> Peterson<SEQ_CST> {
     /// Waits until the other thread is out or has given the turn away, and enters.
     pub fn lock(&self, me: usize) {
         let other = 1 - me;
-        self.wants[me].store(true, Self::STORE);
+        self.wants[me].store(true, Self::STORE); // DELAYED
         self.turn.store(other, Self::STORE);
         // WEAK: neither store need have arrived
         while self.wants[other].load(Self::LOAD) && self.turn.load(Self::LOAD) == other {

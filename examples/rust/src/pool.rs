@@ -39,7 +39,7 @@ impl<const N: usize> Pool<N> {
     /// Writes the value of a node nobody else knows of yet.
     pub fn fill(&self, index: usize, value: usize) -> &Node {
         let node = self.node(index);
-        node.value.store(value, Relaxed);
+        node.value.store(value, Relaxed); // DELAYED
         node
     }
 }

@@ -32,7 +32,7 @@ impl<const N: usize, const FENCED: bool> Rcu<N, FENCED> {
 
     /// Reads the value, as the given reader.
     pub fn read(&self, reader: usize) -> usize {
-        self.reading[reader].store(true, Relaxed);
+        self.reading[reader].store(true, Relaxed); // DELAYED
         if FENCED {
             fence(SeqCst);
         }

@@ -25,7 +25,7 @@ impl<const FENCED: bool> Seqlock<FENCED> {
     /// Writes both words. For the writer only.
     pub fn write(&self, values: [usize; 2]) {
         let sequence = self.sequence.load(Relaxed);
-        self.sequence.store(sequence + 1, Relaxed);
+        self.sequence.store(sequence + 1, Relaxed); // DELAYED
         if FENCED {
             fence(Release);
         }

@@ -26,7 +26,7 @@ impl<const N: usize, const RELEASE: bool> SpscRing<N, RELEASE> {
         if tail - self.head.load(Acquire) == N {
             return Err(value);
         }
-        self.slots[tail % N].store(value, Relaxed);
+        self.slots[tail % N].store(value, Relaxed); // DELAYED
         let order = if RELEASE { Release } else { Relaxed };
         self.tail.store(tail + 1, order); // WEAK: arrives before the value
         Ok(())

@@ -46,7 +46,7 @@ mod tests {
             thread::spawn(move || {
                 let (lock, counter) = &*shared;
                 let ticket = lock.lock();
-                counter.store(counter.load(Relaxed) + 1, Relaxed);
+                counter.store(counter.load(Relaxed) + 1, Relaxed); // DELAYED
                 lock.unlock(ticket);
             })
         });

@@ -1,7 +1,7 @@
 //! Test executables of a suite, with weakspot in loom's place or with loom itself.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde::Deserialize;
 
@@ -63,9 +63,14 @@ pub fn build(
     engine: Engine,
     release: bool,
 ) -> Result<Result<Vec<Executable>, String>, ChoreError> {
-    let output = command(suite, source, engine, release)?.output().map_err(|error| file(source, error))?;
+    let mut output = run(test(suite, source, engine, release)?, source)?;
+    if engine == Engine::Weakspot && is_unused(&output) {
+        // The suite's lock file names another version of loom.
+        run(update(suite, source)?, source)?;
+        output = run(test(suite, source, engine, release)?, source)?;
+    }
     let log = String::from_utf8_lossy(&output.stderr);
-    if engine == Engine::Weakspot && log.contains("was not used in the crate graph") {
+    if engine == Engine::Weakspot && is_unused(&output) {
         return Ok(Err(format!("the patch is not used:\n{log}")));
     }
     if !output.status.success() {
@@ -81,14 +86,42 @@ fn executable(message: Message) -> Option<Executable> {
     is_test.then_some(Executable { target, path })
 }
 
-fn command(suite: &Suite, source: &Path, engine: Engine, release: bool) -> Result<Command, ChoreError> {
-    let root = repository::root().canonicalize().map_err(|error| file(&repository::root(), error))?;
+fn run(mut command: Command, source: &Path) -> Result<Output, ChoreError> {
+    command.current_dir(source).output().map_err(|error| file(source, error))
+}
+
+fn is_unused(output: &Output) -> bool {
+    String::from_utf8_lossy(&output.stderr).contains("was not used in the crate graph")
+}
+
+/// Brings loom in the lock file to the version of the patch.
+fn update(suite: &Suite, source: &Path) -> Result<Command, ChoreError> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["update", "-p", "loom"]).args(patch(suite)?).current_dir(source);
+    Ok(command)
+}
+
+fn root() -> Result<PathBuf, ChoreError> {
+    repository::root().canonicalize().map_err(|error| file(&repository::root(), error))
+}
+
+/// The arguments that put weakspot in loom's place.
+fn patch(suite: &Suite) -> Result<[String; 2], ChoreError> {
+    let package = match suite.loom {
+        LoomVersion::Seven => "compat/loom",
+        LoomVersion::Five => "compat/loom-0.5",
+    };
+    let path = root()?.join(package).display().to_string();
+    Ok(["--config".to_owned(), format!("patch.crates-io.loom.path={path:?}")])
+}
+
+fn test(suite: &Suite, source: &Path, engine: Engine, release: bool) -> Result<Command, ChoreError> {
     let mut command = Command::new(env!("CARGO"));
     command
         .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
         .args(suite.targets)
         .current_dir(source)
-        .env("CARGO_TARGET_DIR", root.join("target/compat").join(engine.name()))
+        .env("CARGO_TARGET_DIR", root()?.join("target/compat").join(engine.name()))
         .env("RUSTFLAGS", suite.cfg.map_or_else(String::new, |cfg| format!("--cfg {cfg}")));
     if !suite.features.is_empty() {
         command.args(["--features", suite.features]);
@@ -97,12 +130,7 @@ fn command(suite: &Suite, source: &Path, engine: Engine, release: bool) -> Resul
         command.arg("--release");
     }
     if engine == Engine::Weakspot {
-        let package = match suite.loom {
-            LoomVersion::Seven => "compat/loom",
-            LoomVersion::Five => "compat/loom-0.5",
-        };
-        let path = root.join(package).display().to_string();
-        command.args(["--config", &format!("patch.crates-io.loom.path={path:?}")]);
+        command.args(patch(suite)?);
     }
     Ok(command)
 }

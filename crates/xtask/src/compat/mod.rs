@@ -1,7 +1,8 @@
 //! `cargo xtask compat`: published test suites that were written for loom, run unchanged with weakspot in loom's place.
 //!
 //! cargo fetches the crates of [`suites`] from the registry; each is copied to `target/compat/suites` and tested there
-//! with its own flags and nothing changed but `--config patch.crates-io.loom.path=…`. Every test runs in a process of its
+//! with its own flags and nothing changed but `--config patch.crates-io.loom.path=…` (and the version of loom in its lock
+//! file, where that is not the newest). Every test runs in a process of its
 //! own with a limit of time. With `--with-loom` the same tests run with the real loom as well, for comparison.
 //!
 //! | module | its part |
