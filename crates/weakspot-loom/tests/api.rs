@@ -55,9 +55,8 @@ fn booleans_and_pointers() {
         assert_eq!(flag.compare_exchange_weak(false, true, AcqRel, Acquire), Err(true));
         assert_eq!(flag.fetch_update(AcqRel, Acquire, |_| None), Err(true));
         // SAFETY: nobody else has it.
-        assert!(
-            unsafe { flag.unsync_load() } && AtomicBool::from(true).into_inner() && !AtomicBool::default().load(SeqCst)
-        );
+        let unsynchronised = unsafe { flag.unsync_load() };
+        assert!(unsynchronised && AtomicBool::from(true).into_inner() && !AtomicBool::default().load(SeqCst));
         flag.store(false, SeqCst);
 
         let (mut one, mut two) = (1, 2);
@@ -165,10 +164,11 @@ fn cells() {
         unsafe {
             cell.with_mut(|value| *value = 2);
             assert_eq!(cell.with(|value| *value), 2);
-            let write: MutPtr<i32> = cell.get_mut();
-            *write.deref() = 3;
-            write.with(|value| *value += 1);
-            drop(write);
+            {
+                let write: MutPtr<i32> = cell.get_mut();
+                *write.deref() = 3;
+                write.with(|value| *value += 1);
+            }
             let read: ConstPtr<i32> = cell.get();
             assert_eq!(*read.deref(), read.with(|value| *value));
         }
@@ -191,6 +191,7 @@ loom::lazy_static! {
 
 loom::thread_local! {
     static LOCAL: std::cell::RefCell<u32> = std::cell::RefCell::new(1);
+    /// One that others may use.
     pub static SECOND: u32 = 2
 }
 
@@ -220,7 +221,7 @@ fn threads_and_statics() {
         assert!(NUMBER.load(Relaxed) == 1 && *NAME == "name" && *OTHER == 2);
         let scoped = thread::scope(|scope| scope.spawn(|| 1).join().unwrap());
         assert_eq!(scoped, 1);
-        assert!(loom::MAX_THREADS >= 5);
+        const { assert!(loom::MAX_THREADS >= 5) };
     });
 }
 
@@ -245,14 +246,13 @@ fn channels_notifications_futures_and_allocations() {
         *tracked.get_mut() += 1;
         assert!(*tracked.get_ref() == 2 && tracked.into_inner() == 2);
 
-        use loom::future::{AtomicWaker, block_on};
-        let waker = AtomicWaker::new();
-        assert_eq!(block_on(async { 7 }), 7);
+        let waker = loom::future::AtomicWaker::new();
+        assert_eq!(loom::future::block_on(async { 7 }), 7);
         waker.register(Waker::noop().clone());
         waker.register_by_ref(Waker::noop());
         assert!(waker.take_waker().is_some());
         waker.wake();
-        let _ = AtomicWaker::default();
+        let _ = loom::future::AtomicWaker::default();
         let notify = loom::sync::Notify::new();
         notify.notify();
         notify.wait();
