@@ -241,8 +241,7 @@ impl Search<'_, '_, '_> {
                 return self.judge.ended(&mut self.interleaving, rest);
             }
             if self.interleaving.depth() > self.judge.options.longest as usize {
-                self.judge.outcome.unfinished += 1;
-                return self.judge.too_long(&mut self.interleaving);
+                return self.judge.cut_off(&mut self.interleaving);
             }
             self.judge.look_at_the_clock(1, &mut self.interleaving)?;
             enabled.clear();
