@@ -46,8 +46,7 @@ pub fn check(
             let why = "an assume makes the monitor's finding uncertain";
             return attack::check(program, options, budget, progress, why, Some(side_states(options)));
         }
-        let max_states = if options.sampling.is_some() { impact::MAX_STATES_OF_SAMPLING } else { impact::MAX_STATES };
-        Verdict::Unsafe(impact::judge(program, options, max_states, budget, progress)?)
+        Verdict::Unsafe(impact::judge(program, options, side_states(options), budget, progress)?)
     };
     Ok(CheckReport {
         verdict,
@@ -98,8 +97,13 @@ fn run(
 
 /// States that the searches beside the exploration may take. Where a bound was given there may be no end of them.
 fn side_states(options: &CheckOptions) -> u64 {
-    let bounded = options.sampling.is_some() || options.max_preemptions.is_some() || options.unroll.is_some();
-    if bounded { impact::MAX_STATES_OF_SAMPLING } else { impact::MAX_STATES }
+    if options.sampling.is_some() {
+        impact::MAX_STATES_OF_SAMPLING
+    } else if options.max_preemptions.is_some() || options.unroll.is_some() {
+        impact::MAX_STATES_UNDER_BOUNDS
+    } else {
+        impact::MAX_STATES
+    }
 }
 
 /// A search that ended at the first violation may have missed an SC execution that breaks the specification, which

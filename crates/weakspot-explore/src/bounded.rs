@@ -296,6 +296,16 @@ impl Judge<'_> {
         ControlFlow::Break(())
     }
 
+    /// A schedule without end: what there is of it is watched, and the next one may have an end.
+    fn cut_off(&mut self, interleaving: &mut Interleaving<'_, Interpreter<'_>>) -> ControlFlow<()> {
+        self.interleavings += 1;
+        self.outcome.unfinished += 1;
+        self.outcome.too_long = true;
+        self.record(interleaving, Ending::Unfinished)?;
+        self.watch(interleaving)?;
+        self.look_at_the_clock(STEPS_BETWEEN_LOOKS, interleaving)
+    }
+
     fn record(&mut self, interleaving: &mut Interleaving<'_, Interpreter<'_>>, open: Ending) -> ControlFlow<()> {
         self.sink.as_mut().map_or(ControlFlow::Continue(()), |sink| sink.execution(interleaving.actions(), open))
     }
