@@ -4,20 +4,24 @@
 use weakspot_explore::reorder::may_reorder;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
-use weakspot_model::task::{self, Budget, Progress};
-use weakspot_verify::explicit;
+use weakspot_model::task::{self, Budget, Limit, Progress};
+use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::robust::{self, RobustOptions, RobustReport, RobustVerdict};
 
+use crate::capped::Capped;
 use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Violation, endings, impact};
 
+/// Answers questions 1 and 2, and 3 if need be. Each search may store `max_states` states.
 pub fn check(
     program: &Program,
     options: &CheckOptions,
     budget: &Budget,
     progress: &dyn Progress,
     why: &'static str,
+    max_states: Option<u64>,
 ) -> Result<CheckReport, InternalError> {
-    let sc = explicit::try_verify(program, &options.explicit(MemoryModel::Sc), budget, progress)?;
+    let search = ExplicitOptions { max_states, ..options.explicit(MemoryModel::Sc) };
+    let sc = explicit::try_verify(program, &search, budget, progress)?;
     let report = |verdict, states| CheckReport {
         exhaustive: !matches!(verdict, Verdict::Bounded(_)),
         verdict,
@@ -31,16 +35,23 @@ pub fn check(
     };
     match sc.verdict {
         task::Verdict::Violated(witness) => return Ok(report(Verdict::Error(witness), sc.states)),
+        task::Verdict::Inconclusive(Limit::States(states)) => {
+            return Ok(report(Verdict::Bounded(Bound::States(states)), sc.states));
+        }
         task::Verdict::Inconclusive(limit) => return Ok(report(Verdict::Bounded(Bound::Limit(limit)), sc.states)),
         task::Verdict::Verified => {}
     }
     if !may_reorder(program, options.model) {
         return Ok(report(nothing_found(program, options, budget), sc.states));
     }
-    let attacks = attacks(program, options, budget, progress)?;
+    let capped = Capped::of_states(progress, budget, max_states.unwrap_or(u64::MAX));
+    let attacks = attacks(program, options, &capped.budget(), &capped)?;
     let states = sc.states + attacks.states;
     match attacks.verdict {
         RobustVerdict::Robust => Ok(report(nothing_found(program, options, budget), states)),
+        RobustVerdict::Inconclusive(_) if capped.ran_out() => {
+            Ok(report(Verdict::Bounded(Bound::States(max_states.unwrap_or_default())), states))
+        }
         RobustVerdict::Inconclusive(limit) => Ok(report(Verdict::Bounded(Bound::Limit(limit)), states)),
         RobustVerdict::NotRobust => {
             let verdict = Verdict::Unsafe(impact::judge(program, options, impact::MAX_STATES, budget, progress)?);

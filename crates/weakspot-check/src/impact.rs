@@ -27,8 +27,11 @@ const BUFFER_BOUNDS: [usize; 4] = [1, 2, 4, 8];
 /// States after which a bound is given up, so that `check` always ends.
 pub const MAX_STATES: u64 = 20_000_000;
 
+/// The same where executions were bounded, perhaps because there is no end of them.
+pub const MAX_STATES_UNDER_BOUNDS: u64 = 500_000;
+
 /// The same where one schedule or some schedules were asked for, which takes a moment.
-pub const MAX_STATES_OF_SAMPLING: u64 = 1_000_000;
+pub const MAX_STATES_OF_SAMPLING: u64 = 200_000;
 
 /// Searches for harm, then for a proof that there is none.
 pub fn judge(

@@ -17,6 +17,7 @@
 //! | `replayed` | questions 1 and 2 for exactly one schedule |
 //! | `endings` | is there any execution to talk about? |
 //! | `impact` | question 3 |
+//! | `capped` | a budget that ends a search that has counted too far |
 //! | `violation` | a violation with its cycle and its two executions |
 //! | `relaxed` | from a monitor's finding to the relaxed execution it promises |
 //!
@@ -25,6 +26,7 @@
 //! 1 and 2) or [`Impact::Unknown`] (question 3), never better.
 
 mod attack;
+mod capped;
 mod endings;
 mod impact;
 mod relaxed;
@@ -32,6 +34,7 @@ mod replayed;
 mod stateless;
 mod violation;
 
+use capped::Capped;
 use thiserror::Error;
 use weakspot_explore::recorded::recorder::Sink;
 use weakspot_model::buffer::MemoryModel;
@@ -173,6 +176,8 @@ pub enum Bound {
     Schedule(End),
     /// The bound on loop rounds.
     Unroll(u32),
+    /// The attack engine has stored this many states, and there is no end in sight.
+    States(u64),
     /// The program has executions without end, and no bound was given.
     Endless,
     /// No execution ran to its end.
@@ -244,23 +249,22 @@ pub fn check(
     progress: &dyn Progress,
 ) -> Result<CheckReport, InternalError> {
     let asked = options.engine.or_else(|| options.needs_stateless().then_some(Engine::Stateless));
+    // who gave a limit or asked for the engine waits as long as it takes
+    let is_limited = budget.deadline.is_some() || budget.memory.is_some();
+    let max_states = (!is_limited).then_some(impact::MAX_STATES);
+    let attack = |why| attack::check(program, options, budget, progress, why, max_states);
     match asked {
-        Some(Engine::Attack) => attack::check(program, options, budget, progress, "asked for"),
+        Some(Engine::Attack) => attack::check(program, options, budget, progress, "asked for", None),
         Some(Engine::Stateless) => stateless::check(program, options, budget, progress, "asked for", None),
-        None if has_loops(program) => attack::check(program, options, budget, progress, "the program has loops"),
+        None if has_loops(program) => attack("the program has loops"),
         // a monitor does not see that the execution it warns of would be pruned later
-        None if program.assumes() => attack::check(program, options, budget, progress, "the program assumes something"),
-        None if options.spurious_wakeups => {
-            attack::check(program, options, budget, progress, "wake-ups may be spurious")
-        }
+        None if program.assumes() => attack("the program assumes something"),
+        None if options.spurious_wakeups => attack("wake-ups may be spurious"),
         None => {
-            let capped = stateless::Capped::new(progress, budget, PATIENCE);
+            let capped = Capped::of_executions(progress, budget, PATIENCE);
             let why = "the program has no loops";
             let report = stateless::check(program, options, &capped.budget(), &capped, why, None)?;
-            if capped.ran_out() {
-                return attack::check(program, options, budget, progress, "the program has very many executions");
-            }
-            Ok(report)
+            if capped.ran_out() { attack("the program has very many executions") } else { Ok(report) }
         }
     }
 }

@@ -26,6 +26,9 @@ use weakspot_verify::robust;
 
 use crate::CheckOptions;
 
+/// From longer SC executions none is built: several are tried, each judged by axioms that look at every pair of events.
+const LONGEST: usize = 4_000;
+
 /// A relaxed execution, and why it departs from SC.
 pub struct Relaxed {
     /// The execution.
@@ -37,6 +40,9 @@ pub struct Relaxed {
 /// The relaxed execution that a finding of a monitor promises, replayed; `None` if it cannot be built, or if some
 /// `assume` is false in the end whatever happens.
 pub fn build(program: &Program, options: &CheckOptions, found: &outcome::Violation) -> Option<Relaxed> {
+    if found.actions.len() > LONGEST {
+        return None;
+    }
     let machine = Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, options.model) };
     let late = hold::actions(&machine, found).map(|actions| (actions, true));
     let (actions, store_is_late) = late.or_else(|| {

@@ -4,9 +4,6 @@
 //! The monitor's word is enough for `unsafe`; the relaxed execution that is shown comes from the attack engine, which
 //! must agree.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use weakspot_explore::bounded::{Mode, explore_interleavings_recorded};
 use weakspot_explore::exhaustive::{ExploreOptions, MonitorKind, explore};
 use weakspot_explore::outcome::{self, Outcome};
@@ -15,10 +12,11 @@ use weakspot_explore::recorded::recorder::{Sink, explore_recorded};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::replay::Witness;
-use weakspot_model::task::{self, Budget, Limit, Progress};
+use weakspot_model::task::{self, Budget, Progress};
 use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::robust::RobustVerdict;
 
+use crate::capped::Capped;
 use crate::replayed::confirmed;
 use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Sampling, Verdict, Violation, attack, impact};
 
@@ -45,16 +43,10 @@ pub fn check(
     } else {
         violations = describe(program, options, budget, progress, &explored)?;
         if violations.is_empty() {
-            return attack::check(
-                program,
-                options,
-                budget,
-                progress,
-                "an assume makes the monitor's finding uncertain",
-            );
+            let why = "an assume makes the monitor's finding uncertain";
+            return attack::check(program, options, budget, progress, why, Some(side_states(options)));
         }
-        let max_states = if options.sampling.is_some() { impact::MAX_STATES_OF_SAMPLING } else { impact::MAX_STATES };
-        Verdict::Unsafe(impact::judge(program, options, max_states, budget, progress)?)
+        Verdict::Unsafe(impact::judge(program, options, side_states(options), budget, progress)?)
     };
     Ok(CheckReport {
         verdict,
@@ -103,6 +95,17 @@ fn run(
     explore_interleavings_recorded(program, mode, &search, budget, progress, sink).0
 }
 
+/// States that the searches beside the exploration may take. Where a bound was given there may be no end of them.
+fn side_states(options: &CheckOptions) -> u64 {
+    if options.sampling.is_some() {
+        impact::MAX_STATES_OF_SAMPLING
+    } else if options.max_preemptions.is_some() || options.unroll.is_some() {
+        impact::MAX_STATES_UNDER_BOUNDS
+    } else {
+        impact::MAX_STATES
+    }
+}
+
 /// A search that ended at the first violation may have missed an SC execution that breaks the specification, which
 /// would come first.
 fn error_elsewhere(
@@ -115,8 +118,7 @@ fn error_elsewhere(
     if explored.exhaustive {
         return Ok(None);
     }
-    let max_states = options.sampling.map(|_| impact::MAX_STATES_OF_SAMPLING);
-    let search = ExplicitOptions { max_states, ..options.explicit(MemoryModel::Sc) };
+    let search = ExplicitOptions { max_states: Some(side_states(options)), ..options.explicit(MemoryModel::Sc) };
     let sc = explicit::try_verify(program, &search, budget, progress)?;
     Ok(match sc.verdict {
         task::Verdict::Violated(witness) => Some(witness),
@@ -161,7 +163,8 @@ fn describe(
     if program.assumes() {
         return Ok(Vec::new());
     }
-    let attacks = attack::attacks(program, options, budget, progress)?;
+    let capped = Capped::of_states(progress, budget, side_states(options));
+    let attacks = attack::attacks(program, options, &capped.budget(), &capped)?;
     if attacks.verdict == RobustVerdict::Robust {
         return Err(InternalError::Disagreement);
     }
@@ -175,50 +178,4 @@ fn describe(
         }
     }
     Ok(violations)
-}
-
-/// A budget that also ends when too many executions have gone by.
-pub struct Capped<'a> {
-    inner: &'a dyn Progress,
-    asked: &'a Budget,
-    most: u64,
-    seen: AtomicU64,
-    stop: Arc<AtomicBool>,
-}
-
-impl<'a> Capped<'a> {
-    pub fn new(inner: &'a dyn Progress, asked: &'a Budget, most: u64) -> Self {
-        Self { inner, asked, most, seen: AtomicU64::new(0), stop: Arc::default() }
-    }
-
-    /// The budget for the search that reports here.
-    pub fn budget(&self) -> Budget {
-        Budget { cancelled: Arc::clone(&self.stop), ..self.asked.clone() }
-    }
-
-    /// Did the search end because of the number of executions?
-    pub fn ran_out(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) && self.asked.exhausted(0) != Some(Limit::Cancelled)
-    }
-}
-
-impl Capped<'_> {
-    fn count(&self, explored: u64) {
-        self.seen.fetch_max(explored, Ordering::Relaxed);
-        if self.seen.load(Ordering::Relaxed) > self.most || self.asked.cancelled.load(Ordering::Relaxed) {
-            self.stop.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Progress for Capped<'_> {
-    fn update(&self, executions: u64, explored: u64, waiting: u64) {
-        self.inner.update(executions, explored, waiting);
-        self.count(explored);
-    }
-
-    fn explored(&self, executions: u64, graphs: u64, covered: f64) {
-        self.inner.explored(executions, graphs, covered);
-        self.count(graphs);
-    }
 }

@@ -1,6 +1,5 @@
 //! What is shown while a search runs, and Ctrl-C.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -76,8 +75,11 @@ impl SearchProgress {
 impl Progress for SearchProgress {
     fn update(&self, states: u64, _transitions: u64, waiting: u64) {
         self.show(|seconds| {
-            let rate = HumanCount((states as f64 / seconds) as u64);
-            format!("{} states, {rate}/s, {} waiting", HumanCount(states), HumanCount(waiting))
+            let (counted, rate) = (HumanCount(states), HumanCount((states as f64 / seconds) as u64));
+            match waiting {
+                0 => format!("{counted} {}, {rate}/s", self.counted),
+                _ => format!("{counted} states, {rate}/s, {} waiting", HumanCount(waiting)),
+            }
         });
     }
 

@@ -241,8 +241,7 @@ impl Search<'_, '_, '_> {
                 return self.judge.ended(&mut self.interleaving, rest);
             }
             if self.interleaving.depth() > self.judge.options.longest as usize {
-                self.judge.outcome.unfinished += 1;
-                return self.judge.too_long(&mut self.interleaving);
+                return self.judge.cut_off(&mut self.interleaving);
             }
             self.judge.look_at_the_clock(1, &mut self.interleaving)?;
             enabled.clear();
@@ -295,6 +294,16 @@ impl Judge<'_> {
         self.outcome.too_long = true;
         self.record(interleaving, Ending::Unfinished)?;
         ControlFlow::Break(())
+    }
+
+    /// A schedule without end: what there is of it is watched, and the next one may have an end.
+    fn cut_off(&mut self, interleaving: &mut Interleaving<'_, Interpreter<'_>>) -> ControlFlow<()> {
+        self.interleavings += 1;
+        self.outcome.unfinished += 1;
+        self.outcome.too_long = true;
+        self.record(interleaving, Ending::Unfinished)?;
+        self.watch(interleaving)?;
+        self.look_at_the_clock(STEPS_BETWEEN_LOOKS, interleaving)
     }
 
     fn record(&mut self, interleaving: &mut Interleaving<'_, Interpreter<'_>>, open: Ending) -> ControlFlow<()> {

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{ENDLESS, Workspace};
+use crate::support::{ENDLESS, Workspace, very_many};
 
 fn interrupt(child: &Child) {
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
@@ -14,7 +14,10 @@ fn interrupt(child: &Child) {
 
 /// Starts an endless search and interrupts it once it has caught the signal's default action.
 fn interrupted(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let workspace = Workspace::with("endless.weak", ENDLESS);
+    interrupted_in(&Workspace::with("endless.weak", ENDLESS), arguments)
+}
+
+fn interrupted_in(workspace: &Workspace, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut child = workspace.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for_handler(&child);
     interrupt(&child);
@@ -53,4 +56,59 @@ fn an_interrupted_search_gives_a_json_object_too() {
     let object: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&object["verdict"], &object["limit"]), (&"inconclusive".into(), &"cancelled".into()));
     assert!(object["states"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn an_interrupted_check_tells_what_it_covered_in_every_mode() {
+    let workspace = Workspace::with("many.weak", very_many());
+    for mode in [
+        &["--random", "1000000000"][..],
+        &["--pct", "1000000000"],
+        &["--max-preemptions", "5"],
+        &["--engine", "stateless"],
+        &["--engine", "attack"],
+    ] {
+        let arguments = [&["check", "many.weak", "--model", "sc", "--json"], mode].concat();
+        let (code, out, err) = interrupted_in(&workspace, &arguments);
+        assert_eq!(code, Some(3), "{mode:?}: {out}\n{err}");
+        let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((&object["verdict"], &object["limit"]), (&"bounded".into(), &"cancelled".into()), "{mode:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_record_is_whole() {
+    let workspace = Workspace::with("many.weak", very_many());
+    let arguments = ["check", "many.weak", "--model", "sc", "--random", "1000000000", "--record", "t.wtrace", "--json"];
+    let (code, out, err) = interrupted_in(&workspace, &arguments);
+    assert_eq!(code, Some(3), "{out}\n{err}");
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let run = workspace.run(&["trace", "t.wtrace", "--model", "tso", "--json"]);
+    assert_eq!(run.json()["events"], object["recorded"]["events"], "{run:?}");
+}
+
+#[test]
+fn an_interrupted_trace_tells_how_far_it_came() {
+    use std::io::Write as _;
+    let workspace = Workspace::new();
+    let mut child = workspace
+        .command(&["trace", "-", "--model", "tso", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"weakspot-trace 1\nthread 0 \"a\"\nlocation 0 \"x\"\nbegin\n").unwrap();
+    wait_for_handler(&child);
+    interrupt(&child);
+    // what it still waits for comes now; it stops before it has read all of it
+    let events = b"0 store 0\n".repeat(1 << 16);
+    let _ = stdin.write_all(&events);
+    drop(stdin);
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{out}");
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&object["verdict"], &object["limit"]), (&"bounded".into(), &"cancelled".into()));
+    assert!(object["events"].as_u64().unwrap() < 1 << 16);
 }

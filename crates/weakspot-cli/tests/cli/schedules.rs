@@ -205,6 +205,20 @@ fn a_program_without_an_end_says_what_to_add_in_every_mode() {
 }
 
 #[test]
+fn a_bound_ends_the_search_even_where_the_state_space_has_no_end() {
+    // the monitor finds a violation within the bound; what comes of it cannot be searched to the end
+    let text = "shared x, y, n;\nthread a { loop { x = 1; let r = y; n = n + 1; } }\n\
+                thread b { loop { y = 1; let r = x; n = n + 1; } }\n";
+    let workspace = Workspace::with("grows.weak", text);
+    for mode in [&["--random", "20"][..], &["--unroll", "2"], &["--replay", "0x2.1x2"]] {
+        let arguments = [&["check", "grows.weak", "--json", "--time-limit", "60"], mode].concat();
+        let object = workspace.run(&arguments).json();
+        assert_eq!(object["verdict"], "unsafe", "{mode:?}: {object}");
+        assert!(object["witness"].is_array() && object["schedule"].is_string(), "{mode:?}: {object}");
+    }
+}
+
+#[test]
 fn limits_end_a_random_search_with_what_was_covered() {
     let workspace = Workspace::with("endless.weak", very_many());
     for mode in ["--random", "--pct"] {

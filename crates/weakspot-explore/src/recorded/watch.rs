@@ -123,6 +123,14 @@ impl<'b> Watch<'b> {
         &self.watched
     }
 
+    /// Roughly how many bytes the tables of the monitor take.
+    pub fn bytes(&self) -> u64 {
+        match &self.monitor {
+            AnyMonitor::Sober(monitor) => monitor.bytes(),
+            AnyMonitor::Operational(monitor) => monitor.bytes(),
+        }
+    }
+
     /// The next record.
     #[inline]
     pub fn accept(&mut self, record: &Record) -> Result<(), Stopped> {

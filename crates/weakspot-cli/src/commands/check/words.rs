@@ -12,6 +12,7 @@ pub fn name(bound: &Bound) -> &'static str {
         Bound::Sampled(_) => "sampled",
         Bound::Schedule(_) => "schedule",
         Bound::Unroll(_) => "unroll",
+        Bound::States(_) => "states",
         Bound::Endless => "endless",
         Bound::NothingEnds => "nothing-ends",
     }
@@ -25,6 +26,7 @@ pub fn reached(bound: &Bound) -> String {
         Bound::Sampled(schedules) => format!("nothing found in {schedules} schedules"),
         Bound::Schedule(end) => format!("nothing found in this schedule, {}", how(end)),
         Bound::Unroll(rounds) => format!("nothing found with at most {rounds} rounds of each loop"),
+        Bound::States(states) => format!("no end in sight after {states} states: values may grow without bound"),
         Bound::Endless => "the program has executions without end, and there is no bound on them".to_owned(),
         Bound::NothingEnds => "no execution ran to its end".to_owned(),
     }
@@ -38,6 +40,9 @@ pub fn advice(bound: &Bound) -> &'static str {
         Bound::Sampled(_) => "look at more schedules or use another --seed, or explore every execution",
         Bound::Schedule(_) => "a replay looks at one schedule; leave out --replay to explore all of them",
         Bound::Unroll(_) => "raise --unroll, or let the attack engine decide: --engine attack",
+        Bound::States(_) => {
+            "add --unroll N or --max-preemptions N to look at a part, or --engine attack (or a limit) to wait for the end"
+        }
         Bound::Endless => "add --unroll N or --max-preemptions N, or use --engine attack",
         Bound::NothingEnds => "look at the waits and assumptions of the program",
     }

@@ -1,0 +1,58 @@
+//! A budget that also ends when a search has counted too far.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weakspot_model::task::{Budget, Limit, Progress};
+
+/// Stands between a search and those who watch it.
+pub struct Capped<'a> {
+    inner: &'a dyn Progress,
+    asked: &'a Budget,
+    most: u64,
+    /// Counts what a search reports: states, or explored graphs.
+    count: fn(u64, u64) -> u64,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'a> Capped<'a> {
+    /// Ends when more executions than this were explored, of all kinds.
+    pub fn of_executions(inner: &'a dyn Progress, asked: &'a Budget, most: u64) -> Self {
+        Self { inner, asked, most, count: |_, explored| explored, stop: Arc::default() }
+    }
+
+    /// Ends when more states than this are stored.
+    pub fn of_states(inner: &'a dyn Progress, asked: &'a Budget, most: u64) -> Self {
+        Self { inner, asked, most, count: |states, _| states, stop: Arc::default() }
+    }
+
+    /// The budget for the search that reports here.
+    pub fn budget(&self) -> Budget {
+        Budget { cancelled: Arc::clone(&self.stop), ..self.asked.clone() }
+    }
+
+    /// Did the search end because it had counted too far?
+    pub fn ran_out(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) && self.asked.exhausted(0) != Some(Limit::Cancelled)
+    }
+}
+
+impl Capped<'_> {
+    fn look_at(&self, counted: u64) {
+        if counted > self.most || self.asked.cancelled.load(Ordering::Relaxed) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Progress for Capped<'_> {
+    fn update(&self, states: u64, explored: u64, waiting: u64) {
+        self.inner.update(states, explored, waiting);
+        self.look_at((self.count)(states, explored));
+    }
+
+    fn explored(&self, executions: u64, graphs: u64, covered: f64) {
+        self.inner.explored(executions, graphs, covered);
+        self.look_at((self.count)(executions, graphs));
+    }
+}
