@@ -7,7 +7,10 @@
 //! # Cells
 //! Memory locations come first, then mutexes, then condition variables: see [`Cells`].
 
-use rustc_hash::FxHashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use weakspot_model::ids::{CondvarId, Loc, MutexId, Pc, Site, ThreadId};
 use weakspot_model::ir::{Program, RmwOp, Thread};
 use weakspot_model::liveness::Liveness;
@@ -92,7 +95,8 @@ struct ThreadTable {
     states: Vec<Interned>,
     /// Known successors by state and result.
     successors: FxHashMap<(u32, i64), Successor>,
-    ids: FxHashMap<Interned, u32>,
+    /// The numbers of all states that have not ended otherwise than regularly, by the hash of the state.
+    ids: HashTable<u32>,
     /// The first state with these registers, whatever its rounds (only under a bound).
     behaviours: FxHashMap<LocalState, u32>,
     /// Where a misuse leads.
@@ -181,7 +185,7 @@ impl<'p> Interpreter<'p> {
     /// Roughly how many bytes the tables of local states take.
     pub fn bytes(&self) -> u64 {
         let registers: usize = self.program.threads.iter().map(|thread| thread.registers.len()).max().unwrap_or(0);
-        let state = size_of::<Node>() + 2 * (size_of::<Interned>() + registers * size_of::<i64>());
+        let state = size_of::<Node>() + size_of::<Interned>() + registers * size_of::<i64>() + 2 * size_of::<u32>();
         let successors: usize = self.tables.iter().map(|table| table.successors.capacity()).sum();
         (self.interned() * state + successors * size_of::<((u32, i64), Successor)>()) as u64
     }
@@ -275,7 +279,8 @@ impl<'p> Interpreter<'p> {
         let ended = node.pending.is_last() && node.pending != Pending::Ended;
         let state = Interned { local, ended, rounds: rounds.into() };
         let table = &mut self.tables[thread.index()];
-        if !ended && let Some(&id) = table.ids.get(&state) {
+        let hash = FxBuildHasher.hash_one(&state);
+        if !ended && let Some(&id) = table.ids.find(hash, |&id| table.states[id as usize] == state) {
             return id;
         }
         let id = table.nodes.len() as u32;
@@ -284,9 +289,10 @@ impl<'p> Interpreter<'p> {
             node.behaviour = *table.behaviours.entry(state.local.clone()).or_insert(id);
         }
         table.nodes.push(node);
-        table.states.push(state.clone());
+        table.states.push(state);
         if !ended {
-            table.ids.insert(state, id);
+            let states = &table.states;
+            table.ids.insert_unique(hash, id, |&id| FxBuildHasher.hash_one(&states[id as usize]));
         }
         id
     }

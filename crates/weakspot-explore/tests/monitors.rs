@@ -12,10 +12,12 @@ use weakspot_explore::monitor::sober::Sober;
 use weakspot_explore::monitor::{Event, Finding, Monitor, Operation};
 use weakspot_explore::system::System;
 use weakspot_explore::trust::{Ending, Explorer, Visitor};
+use weakspot_front::weak::compile;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::{FenceKind, Instr, Program, RmwOp};
 use weakspot_model::machine::Machine;
+use weakspot_model::source::SourceFile;
 use weakspot_model::trace::Trace;
 use weakspot_testkit::generate::Shape;
 use weakspot_testkit::oracle::{self, Bounds};
@@ -405,6 +407,29 @@ fn the_graph_finds_what_the_operational_monitors_find_in_every_execution() {
         let make = |threads, cells| Operational::new(model, threads, cells);
         let (executions, findings) = ask_the_graph(0..600, Watching::Operational(model), true, make);
         assert!(executions > 5_000 && findings > 100, "{executions} {findings}");
+    }
+}
+
+/// Under PSO an atomic waits for the own stores to its cell, and those behind a store fence for the ones in front of it.
+#[test]
+fn an_atomic_drags_along_what_a_store_fence_holds_together() {
+    let program = |atomic: &str| {
+        let text = format!(
+            "shared x, z, w;
+            thread a {{ x = 1; fence(store_store); z = 1; {atomic} let r = w; }}
+            thread b {{ w = 1; fence; let r = x; }}"
+        );
+        compile(&SourceFile::new("test.weak", text)).unwrap().program
+    };
+    let model = MemoryModel::Pso;
+    for (atomic, expected) in [("swap(z, 2);", false), ("", true)] {
+        let program = program(atomic);
+        assert_eq!(is_unsafe(&program, model), Some(expected), "{atomic}");
+        let mut system = Interpreter::new(&program, None);
+        let monitor = Operational::new(model, system.threads(), system.cells());
+        let mut both = Both::new(monitor, true, true);
+        let _ = Explorer::new(&mut system).watching(Watching::Operational(model)).run(&mut both);
+        assert_eq!(both.borderline > 0, expected, "{atomic}");
     }
 }
 
