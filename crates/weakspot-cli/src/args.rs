@@ -273,7 +273,7 @@ pub enum Engine {
     Explicit,
     /// Sets of buffers as automata, unbounded
     Symbolic,
-    /// Partial-coherence abstractions of buffers, unbounded; always ends
+    /// Partial-coherence abstractions of buffers, unbounded; ends for every program that is finite-state under SC
     Abstract,
 }
 
