@@ -7,10 +7,11 @@ use weakspot_model::machine::Machine;
 use weakspot_testkit::generate::Shape;
 use weakspot_testkit::oracle::{self, Bounds, FinalState};
 use weakspot_testkit::sketch::Observed;
+use weakspot_verify::abstraction::Domain;
 
 use super::*;
 use crate::oracle::{Answer, Effort, Oracle};
-use crate::{Goal, Strategy, infer};
+use crate::{FenceEngine, Goal, Strategy, infer};
 
 /// Programs with more candidates are left out.
 const MOST_CANDIDATES: usize = 14;
@@ -133,4 +134,41 @@ fn the_formula_is_exact_for_known_shapes() {
         }
     }
     assert!(counts.telling >= 270, "{counts:?}");
+}
+
+/// How many placements satisfy the formula of an abstraction; all of them must be correct.
+fn sufficient_placements(text: &str, model: MemoryModel, domain: Domain, k: u32) -> usize {
+    let source = SourceFile::new("t", text);
+    let points = Points::new(&source, &weak::outline(&source).unwrap());
+    let engine = FenceEngine::Abstract { domain, k: Some(k) };
+    let options = FenceOptions { strategy: Strategy::Avoid, engine, ..FenceOptions::new(model, Goal::Spec) };
+    let costs = points.costs(false);
+    let mut labels = Labels::new(&points, &options).unwrap();
+    labels.start(&costs, &Budget::unlimited(), &()).unwrap().unwrap();
+    let formula = labels.sufficient.unwrap();
+    let exact = FenceOptions::new(model, Goal::Spec);
+    let size = costs.len();
+    let pairs = (0..size).flat_map(|first| (first + 1..size).map(move |second| vec![first, second]));
+    let sets = std::iter::once(Vec::new()).chain((0..size).map(|only| vec![only])).chain(pairs);
+    let satisfying: Vec<Vec<usize>> = sets.filter(|set| labels.formulas.holds(formula, set)).collect();
+    for set in &satisfying {
+        assert!(is_correct(&points, &exact, set), "{set:?} {} {} {k}\n{text}", model.name(), domain.name());
+    }
+    satisfying.len()
+}
+
+#[test]
+fn what_satisfies_the_formula_of_an_abstraction_is_correct() {
+    let shape = Shape { threads: 2..=2, statements: 2..=4, ..Shape::straight_line() };
+    let domains = [(Domain::Set, 0), (Domain::Fd, 0), (Domain::Fd, 1), (Domain::Pd, 0), (Domain::Pd, 1)];
+    let mut counts = [0; 5];
+    for seed in 0..400 {
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let Some(text) = with_relaxed_outcome_forbidden(&shape, seed, model) else { continue };
+            for ((domain, k), count) in domains.into_iter().zip(&mut counts) {
+                *count += sufficient_placements(&text, model, domain, k);
+            }
+        }
+    }
+    assert!(counts.iter().all(|&count| count >= 100), "{counts:?}");
 }
