@@ -27,7 +27,7 @@ use weakspot_verify::robust;
 use crate::CheckOptions;
 
 /// From longer SC executions none is built: several are tried, each judged by axioms that look at every pair of events.
-const LONGEST: usize = 4_000;
+const LONGEST: usize = 1_000;
 
 /// A relaxed execution, and why it departs from SC.
 pub struct Relaxed {
