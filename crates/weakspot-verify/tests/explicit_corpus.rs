@@ -91,6 +91,10 @@ fn large_state_spaces_of_the_corpus_take_at_most_64_bytes_a_state() {
         if compiled.program.threads.len() > 4 || compiled.program.locations.len() > 8 {
             continue;
         }
+        // Where counters have no end, local states do not repeat: there are as many of them as states.
+        if path.parent().is_some_and(|folder| folder.ends_with("abstract")) {
+            continue;
+        }
         for model in MemoryModel::ALL {
             let options =
                 ExplicitOptions { reduce: false, max_states: Some(MAX_STATES), ..ExplicitOptions::new(model) };
