@@ -284,39 +284,6 @@ impl<'s, S: System> Interleaving<'s, S> {
         }
     }
 
-    /// Has a thread failed, or an `assume` been false?
-    fn is_over(&self) -> bool {
-        let over = |thread| matches!(self.system.pending(ThreadId::new(thread)), Pending::Failed | Pending::Pruned);
-        (0..self.lanes.len()).any(over) || self.intruded()
-    }
-
-    /// Does the thread only rest because it would read the same again?
-    fn is_idle(&self, thread: usize) -> bool {
-        !self.system.pending(ThreadId::new(thread)).is_last() && self.lanes[thread].idle_at == self.writes
-    }
-
-    fn allows(&self, thread: usize, choice: i64) -> bool {
-        let mut choices = Vec::new();
-        self.choices(thread, &mut choices);
-        choices.contains(&choice)
-    }
-
-    /// Runs steps of the reference machine; false if one of them is not possible.
-    pub fn follow(&mut self, actions: &[Action]) -> bool {
-        actions.iter().all(|action| {
-            let Action::Step { thread, choice } = *action else { return false };
-            let possible = thread.index() < self.lanes.len()
-                && !self.is_over()
-                && (self.is_enabled(thread.index()) || self.is_idle(thread.index()))
-                && self.allows(thread.index(), choice);
-            if possible {
-                self.push_undo(thread.index());
-                self.act(thread.index(), choice);
-            }
-            possible
-        })
-    }
-
     fn set(&mut self, cell: CellId, value: i64) {
         let old = self.memory[cell as usize];
         if let Some(undo) = self.undo.last_mut() {
