@@ -54,7 +54,7 @@ fn data_structures_give_the_expected_answers() {
 
 #[test]
 fn papers_give_the_expected_answers() {
-    run_folder("corpus/papers", 287);
+    run_folder("corpus/papers", 286);
 }
 
 #[test]
@@ -178,6 +178,9 @@ fn judge(report: &ExplicitReport, expected: VerifyVerdict) -> Answer {
     }
 }
 
+/// Every SC execution of these is assumed away: `check sc` has no answer to expect.
+const WITHOUT_SC_EXECUTIONS: [&str; 2] = ["assume-false.weak", "linden-wolper-table1.weak"];
+
 /// What can be known about a program without running an engine: the models are ordered (SC allows the fewest executions,
 /// PSO the most), a safe program has SC executions only, and a fence never adds an execution.
 #[test]
@@ -188,6 +191,8 @@ fn the_expectations_of_a_file_do_not_contradict_each_other() {
         let expected = expectations(&path);
         let contradictions = contradictions(&expected);
         assert!(contradictions.is_empty(), "{}: {}", shown(&path), contradictions.join("; "));
+        let has_none = WITHOUT_SC_EXECUTIONS.iter().any(|name| path.ends_with(name));
+        assert_eq!(expected.contains_key(&("check", "sc")), !has_none, "{}: `check sc`", shown(&path));
     }
 }
 
@@ -203,7 +208,7 @@ fn contradictions(expected: &Expectations) -> Vec<&'static str> {
             found.push(why);
         }
     };
-    forbid(get("verify", "sc").is_none() || get("check", "sc").is_none(), "nothing is said about SC");
+    forbid(get("verify", "sc").is_none(), "nothing is said about SC");
     forbid(is("verify", "sc", "violated") != is("check", "sc", "error"), "`verify sc` and `check sc` differ");
     for (weaker, stronger) in [("sc", "tso"), ("sc", "pso"), ("tso", "pso")] {
         let lost = is("verify", weaker, "violated") && is("verify", stronger, "verified");
