@@ -364,6 +364,11 @@ impl<'a> Checker<'a> {
 
     /// What was found, when the search is over.
     pub(crate) fn finish(self) -> Outcome {
+        if let Some(worker) = &self.worker {
+            // The part since the last look; most parts of a search are shorter than the time between two looks.
+            let graphs = self.graphs % GRAPHS_BETWEEN_LOOKS;
+            worker.report(self.progress, graphs, self.outcome.covered - self.reported);
+        }
         self.outcome
     }
 
