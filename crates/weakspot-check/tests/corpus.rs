@@ -1,22 +1,10 @@
 //! Every `//! expect check` line of the corpus.
 
-use std::path::{Path, PathBuf};
-
 use weakspot_check::{CheckOptions, CheckReport, Engine, InternalError, Verdict, check};
 use weakspot_front::weak::{self, Expected};
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::Budget;
-
-fn weak_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("the corpus is there") {
-        let path = entry.expect("a readable entry").path();
-        if path.is_dir() {
-            weak_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "weak") {
-            files.push(path);
-        }
-    }
-}
+use weakspot_testkit::corpus;
 
 fn name_of(report: &Result<CheckReport, InternalError>) -> &'static str {
     match report {
@@ -30,11 +18,8 @@ fn name_of(report: &Result<CheckReport, InternalError>) -> &'static str {
 
 #[test]
 fn check_expectations_of_the_corpus_hold_for_every_engine() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = Vec::new();
-    weak_files(&root.join("corpus"), &mut files);
-    weak_files(&root.join("examples"), &mut files);
-    files.sort();
+    let mut files = corpus::files("corpus", &["weak"]);
+    files.extend(corpus::files("examples", &["weak"]));
     let (mut wrong, mut agreed, mut stateless) = (Vec::new(), 0, 0);
     for path in &files {
         let text = std::fs::read_to_string(path).expect("a readable file");
@@ -46,7 +31,7 @@ fn check_expectations_of_the_corpus_hold_for_every_engine() {
             let with = |engine| CheckOptions { engine: Some(engine), ..auto.clone() };
             let (attack, stateless_only) = (with(Engine::Attack), with(Engine::Stateless));
             // The programs to measure exploration with have few traces for their number of states.
-            let engines = if path.parent().is_some_and(|folder| folder.ends_with("bench")) {
+            let engines = if corpus::is_bench(path) {
                 vec![("stateless", &stateless_only)]
             } else {
                 vec![("auto", &auto), ("attack", &attack)]

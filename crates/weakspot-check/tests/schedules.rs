@@ -1,7 +1,7 @@
 //! Every finding has a schedule, and its text leads to the same finding again.
 #![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use weakspot_check::{
     CheckOptions, CheckReport, Engine, Sampling, Schedule, Verdict, Violation, check, check_schedule,
@@ -11,26 +11,12 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::Budget;
-
-fn files(folder: &Path, files_found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            // programs to measure exploration with have very many states
-            if !path.ends_with("bench") {
-                files(&path, files_found);
-            }
-        } else if path.extension().is_some_and(|extension| extension == "weak" || extension == "litmus") {
-            files_found.push(path);
-        }
-    }
-}
+use weakspot_testkit::corpus;
 
 /// Every program of the corpus, with its name.
-fn corpus() -> Vec<(String, Program)> {
-    let mut paths = Vec::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus"), &mut paths);
-    paths.sort();
+fn programs() -> Vec<(String, Program)> {
+    let mut paths = corpus::files("corpus", &["weak", "litmus"]);
+    paths.retain(|path| !corpus::is_bench(path));
     let program = |path: &PathBuf| {
         let file = SourceFile::new(path.display().to_string(), std::fs::read_to_string(path).unwrap());
         let is_test = path.extension().is_some_and(|extension| extension == "litmus");
@@ -99,7 +85,7 @@ fn findings_come_again(name: &str, program: &Program, options: &CheckOptions, re
 #[test]
 fn every_finding_in_the_corpus_replays_to_itself() {
     let mut findings = 0;
-    for (name, program) in corpus() {
+    for (name, program) in programs() {
         for model in [MemoryModel::Tso, MemoryModel::Pso] {
             let attack = CheckOptions { all: true, engine: Some(Engine::Attack), ..CheckOptions::new(model) };
             let report = check(&program, &attack, &budget(), &()).unwrap();
@@ -115,7 +101,7 @@ fn every_finding_in_the_corpus_replays_to_itself() {
 #[test]
 fn every_finding_of_sampling_replays_to_itself_and_is_real() {
     let mut findings = 0;
-    for (name, program) in corpus() {
+    for (name, program) in programs() {
         for (model, sampling) in [
             (MemoryModel::Tso, Sampling::Random { executions: 8, seed: 1 }),
             (MemoryModel::Pso, Sampling::Pct { executions: 8, depth: 3, seed: 2 }),

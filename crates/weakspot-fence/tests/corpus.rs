@@ -6,7 +6,6 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test reports by panicking, and prints its tally")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weakspot_fence::{FenceEngine, FenceOptions, FenceReport, FenceVerdict, Goal, confirm, infer};
@@ -15,24 +14,17 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Verdict};
+use weakspot_testkit::corpus;
 use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict};
 use weakspot_verify::symbolic::{self, SymbolicOptions};
 
 /// More states than this are not spent on one second opinion.
 const MAX_STATES: u64 = 100_000;
 
-fn weak_files(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(folder);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "weak"));
-    files.sort();
-    files
-}
-
 /// Runs all expectations of a folder; at least `pinned` of them must be decided, and all results have a second opinion.
 fn run_folder(folder: &str, pinned: usize) {
     let (mut wrong, mut agreed, mut open, mut alone) = (Vec::new(), 0, Vec::new(), Vec::new());
-    for path in weak_files(folder) {
+    for path in corpus::files(&format!("corpus/{folder}"), &["weak"]) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let source = SourceFile::new(name.as_str(), fs::read_to_string(&path).unwrap());
         for expectation in weak::compile(&source).unwrap().expectations {
@@ -115,7 +107,7 @@ fn explicit_search_finds(source: &Arc<SourceFile>, model: MemoryModel, cost: u64
 fn programs_that_are_made_robust_are_correct() {
     let mut answers = 0;
     for folder in ["litmus-weak", "mutex", "sync", "structures", "papers", "fences"] {
-        for path in weak_files(folder) {
+        for path in corpus::files(&format!("corpus/{folder}"), &["weak"]) {
             let source = SourceFile::new(path.display().to_string(), fs::read_to_string(&path).unwrap());
             for model in [MemoryModel::Tso, MemoryModel::Pso] {
                 let report =

@@ -8,11 +8,13 @@
 //! | [`shrink`] | makes a failing sketch as small as it gets |
 //! | [`oracle`] | brute force over the reference machine: states, problems, final states, traces |
 //! | [`candidates`] | every combination of reads-from and coherence order of a straight-line program |
+//! | [`corpus`] | the files of the corpus |
 //! | [`cycles`] | litmus tests from critical cycles |
 //!
 //! Nothing here is fast, and nothing here is used outside tests and benches.
 
 pub mod candidates;
+pub mod corpus;
 pub mod cycles;
 pub mod generate;
 mod lower;

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use weakspot_front::weak::{self, Compiled, Expected, VerifyVerdict};
 use weakspot_model::buffer::MemoryModel;
@@ -12,26 +12,11 @@ use weakspot_model::machine::Machine;
 use weakspot_model::problem::ProblemKind;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::Budget;
+use weakspot_testkit::corpus;
 use weakspot_verify::abstraction::{self, AbstractOptions, AbstractReport, AbstractVerdict, Domain, ValueDomain};
 
 /// Abstract states stored at most.
 const STORED: u64 = 20_000;
-
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
-}
-
-fn weak_files(dir: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            weak_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "weak") {
-            found.push(path);
-        }
-    }
-}
 
 fn compile(path: &Path) -> Compiled {
     let text = std::fs::read_to_string(path).unwrap();
@@ -40,7 +25,7 @@ fn compile(path: &Path) -> Compiled {
 }
 
 fn load(name: &str) -> Program {
-    compile(&corpus().join(format!("{name}.weak"))).program
+    compile(&corpus::root().join("corpus").join(format!("{name}.weak"))).program
 }
 
 /// How the expectations of a model came out.
@@ -54,9 +39,8 @@ struct Tally {
 
 /// Runs all expectations of a model; no answer may be wrong.
 fn run_corpus(wanted: MemoryModel) -> Tally {
-    let mut files = Vec::new();
-    weak_files(&corpus(), &mut files);
-    weak_files(&corpus().join("../examples"), &mut files);
+    let mut files = corpus::files("corpus", &["weak"]);
+    files.extend(corpus::files("examples", &["weak"]));
     let mut tally = Tally::default();
     let mut wrong = Vec::new();
     for path in files {

@@ -5,12 +5,12 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use weakspot_front::weak::{self, Compiled, Expected, VerifyVerdict};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Limit, Verdict};
+use weakspot_testkit::corpus;
 use weakspot_verify::explicit::{self, ExplicitOptions};
 
 /// States a test may look at for one answer.
@@ -18,21 +18,6 @@ const MAX_STATES: u64 = 200_000;
 
 /// A state space is large from here on: what is allocated once no longer counts.
 const LARGE: u64 = 10_000;
-
-fn weak_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        // The programs to measure exploration with have too many states for this.
-        if path.ends_with("bench") {
-            continue;
-        }
-        if path.is_dir() {
-            weak_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "weak") {
-            files.push(path);
-        }
-    }
-}
 
 /// What went wrong, or how the answer came out.
 fn judge(
@@ -54,12 +39,9 @@ fn judge(
 
 #[test]
 fn the_corpus_is_right_about_itself() {
-    let mut files = Vec::new();
-    weak_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus"), &mut files);
-    files.sort();
     let mut wrong = Vec::new();
     let mut answers = BTreeMap::new();
-    for path in files {
+    for path in corpus::programs() {
         let source = SourceFile::new(path.display().to_string(), std::fs::read_to_string(&path).unwrap());
         let Ok(compiled) = weak::compile(&source) else { continue };
         for expectation in &compiled.expectations {
@@ -81,11 +63,8 @@ fn the_corpus_is_right_about_itself() {
 
 #[test]
 fn large_state_spaces_of_the_corpus_take_at_most_64_bytes_a_state() {
-    let mut files = Vec::new();
-    weak_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus"), &mut files);
-    files.sort();
     let mut measured = 0;
-    for path in files {
+    for path in corpus::programs() {
         let source = SourceFile::new(path.display().to_string(), std::fs::read_to_string(&path).unwrap());
         let Ok(compiled) = weak::compile(&source) else { continue };
         if compiled.program.threads.len() > 4 || compiled.program.locations.len() > 8 {

@@ -2,24 +2,16 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use weakspot_front::litmus::parse;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::litmus::LitmusTest;
 use weakspot_model::source::SourceFile;
+use weakspot_testkit::corpus;
 use weakspot_verify::litmus::{Scratch, run};
 
 /// The corpus may grow, not shrink.
 const AT_LEAST: usize = 84;
-
-fn files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/litmus");
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "litmus"));
-    files.sort();
-    files
-}
 
 /// What the engine says of a test, in the form in which the files say it.
 fn answer(test: &LitmusTest, scratch: &mut Scratch) -> String {
@@ -41,7 +33,7 @@ fn answer(test: &LitmusTest, scratch: &mut Scratch) -> String {
 fn every_file_has_the_outcome_it_promises() {
     let mut scratch = Scratch::default();
     let mut wrong = Vec::new();
-    let files = files();
+    let files = corpus::files("corpus/litmus", &["litmus"]);
     for file in &files {
         let name = file.file_name().unwrap().to_str().unwrap();
         let text = fs::read_to_string(file).unwrap();

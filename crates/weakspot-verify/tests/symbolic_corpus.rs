@@ -2,38 +2,19 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use weakspot_front::weak::{self, Compiled, Expected, VerifyVerdict};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::machine::Machine;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Verdict};
+use weakspot_testkit::corpus;
 use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::symbolic::{self, SymbolicError, SymbolicOptions, SymbolicReport};
 
 /// Symbolic states stored at most; nothing in the corpus needs as many.
 const STORED: u64 = 40_000;
-
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
-}
-
-fn weak_files(dir: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        // The programs to measure exploration with have too many states for this.
-        if path.ends_with("bench") {
-            continue;
-        }
-        if path.is_dir() {
-            weak_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "weak") {
-            found.push(path);
-        }
-    }
-}
 
 fn compile(path: &Path) -> Compiled {
     let text = std::fs::read_to_string(path).unwrap();
@@ -47,11 +28,9 @@ fn verify(compiled: &Compiled, options: &SymbolicOptions) -> Result<SymbolicRepo
 
 /// Runs all expectations of a model; gives how many were met and how many files were refused.
 fn run_corpus(wanted: MemoryModel) -> (usize, usize) {
-    let mut files = Vec::new();
-    weak_files(&corpus(), &mut files);
     let (mut met, mut refused) = (0, 0);
     let mut unmet = Vec::new();
-    for path in files {
+    for path in corpus::programs() {
         let compiled = compile(&path);
         for expectation in &compiled.expectations {
             let Expected::Verify { model, verdict } = expectation.expected else { continue };
@@ -92,7 +71,7 @@ fn every_expectation_under_pso_is_met_and_none_refused() {
 
 /// Explores one of the paper's programs to the end, errors or not.
 fn explore(name: &str) -> SymbolicReport {
-    let compiled = compile(&corpus().join("papers").join(name));
+    let compiled = compile(&corpus::root().join("corpus").join("papers").join(name));
     let options = SymbolicOptions { all_errors: true, ..SymbolicOptions::new(MemoryModel::Tso) };
     verify(&compiled, &options).unwrap()
 }
@@ -122,7 +101,7 @@ fn repeated_entry_stores_fewer_states_than_table_2() {
 #[test]
 fn repeated_entry_of_dekker_stores_a_hundredth_of_what_explicit_search_with_buffers_of_eight_stores() {
     let report = explore("linden-wolper-dekker-repeated.weak");
-    let compiled = compile(&corpus().join("papers/linden-wolper-dekker-repeated.weak"));
+    let compiled = compile(&corpus::root().join("corpus").join("papers/linden-wolper-dekker-repeated.weak"));
     for reduce in [false, true] {
         let options = ExplicitOptions { buffer: 8, reduce, ..ExplicitOptions::new(MemoryModel::Tso) };
         let outcomes = explicit::outcomes(&compiled.program, &options, &Budget::unlimited(), &()).unwrap();
@@ -136,7 +115,7 @@ fn repeated_entry_of_dekker_stores_a_hundredth_of_what_explicit_search_with_buff
 #[test]
 fn errors_of_unfenced_algorithms_with_repeated_entry_are_all_counted() {
     for name in ["dijkstra-loop", "fast-mutex-loop", "burns-loop"] {
-        let compiled = compile(&corpus().join("mutex").join(format!("{name}.weak")));
+        let compiled = compile(&corpus::root().join("corpus").join("mutex").join(format!("{name}.weak")));
         let options = SymbolicOptions { all_errors: true, ..SymbolicOptions::new(MemoryModel::Tso) };
         let report = verify(&compiled, &options).unwrap();
         assert!(matches!(report.verdict, Verdict::Violated(_)) && report.errors > 1, "{name}");

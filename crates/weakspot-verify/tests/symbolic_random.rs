@@ -6,13 +6,13 @@
 #![allow(clippy::unwrap_used)]
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use weakspot_front::litmus;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::machine::Machine;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Limit, Verdict};
+use weakspot_testkit::corpus;
 use weakspot_testkit::cycles::Cycle;
 use weakspot_testkit::generate::Shape;
 use weakspot_testkit::oracle::{self, Bounds};
@@ -233,10 +233,7 @@ fn litmus_agrees(name: &str, text: String, model: MemoryModel) -> bool {
 
 #[test]
 fn agrees_with_the_explicit_engine_on_litmus_tests() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/litmus");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "litmus"));
-    files.sort();
+    let files = corpus::files("corpus/litmus", &["litmus"]);
     assert!(files.len() > 80);
     for model in MemoryModel::ALL {
         for file in &files {
