@@ -229,7 +229,9 @@ impl Graph {
             has_write: false,
             notifies_all: false,
             early_reader: false,
+            repeated: false,
             asked_about: false,
+            status: end.status,
             phase: end.phase,
             thread: thread as u32,
             index: end.len,
@@ -292,6 +294,7 @@ impl Graph {
         let end = &mut self.threads[event.thread as usize];
         end.last = id;
         end.len += 1;
+        end.status = Status::Live;
         self.events.push(event);
         id
     }
@@ -450,7 +453,7 @@ impl Graph {
             len: event.index,
             token: event.before,
             phase: event.phase,
-            status: Status::Live,
+            status: event.status,
         };
     }
 

@@ -163,6 +163,17 @@ pub enum Misuse {
     NotHolding,
 }
 
+/// Which rounds of a loop are not explored in all ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LeftOut {
+    /// The loop looks many times and then does something else: those between the first rounds and the last.
+    ManyRounds,
+    /// The loop writes something new in each round: those after one in which it has read nothing new.
+    Writes,
+    /// The rounds of the loop differ from each other and go on: those after one in which it has read nothing new.
+    Winds,
+}
+
 /// How the specification judges an execution in which every thread has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
@@ -221,6 +232,9 @@ pub trait System {
     fn marker(&self, _thread: ThreadId) -> Token {
         Token(0)
     }
+
+    /// Some rounds of the loop whose marker the thread has passed are not explored.
+    fn leave_rounds_out(&mut self, _thread: ThreadId, _why: LeftOut) {}
 
     /// Will a thread behave the same from both tokens, bounds on rounds apart?
     fn same_state(&self, _thread: ThreadId, one: Token, other: Token) -> bool {

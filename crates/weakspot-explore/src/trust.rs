@@ -29,7 +29,8 @@
 //!
 //! # Loops that wait
 //! A round of a loop that only reads and changes nothing that is live is explored once failing and then once more
-//! (`rounds`); a thread whose second such round fails, too, is stuck until a write revisits one of its reads.
+//! (`rounds`); a thread whose second such round fails, too, is stuck until a write revisits one of its reads. Whether
+//! live code changes anything that is live is tried out (`probe`).
 //!
 //! # Systems without tokens
 //! Live code cannot be put back, and what it does happens for real. So an alternative is first put into the graph, and
@@ -40,19 +41,22 @@
 //! A `choose` is an event without a cell. It counts as maximally added if it took its first value.
 
 mod ending;
+mod probe;
 mod reads;
 mod restart;
 mod revisit;
 mod rounds;
 mod subtree;
+mod writes;
 
 use std::ops::ControlFlow;
 
 use weakspot_model::ids::ThreadId;
 
-use crate::graph::{Event, EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
+use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
 use crate::linearise::Lineariser;
 use crate::system::{CellId, Misuse, Pending, System, UNBOUND};
+use probe::Loops;
 pub use restart::Divergence;
 pub use subtree::Subtree;
 
@@ -169,6 +173,8 @@ pub struct Explorer<'s, S: System> {
     longest: u32,
     /// The system did not do the same again.
     diverged: Option<Divergence>,
+    /// What is known of loops.
+    loops: Loops,
 }
 
 /// Events that one execution may have at most; the parts of an atomic come together.
@@ -199,7 +205,16 @@ impl<'s, S: System> Explorer<'s, S> {
             share: 1.0,
             longest: LONGEST,
             diverged: None,
+            loops: Loops::default(),
         }
+    }
+
+    /// Explores this many rounds of a loop that looks a bounded number of times in all ways, and not only the first and
+    /// the last.
+    #[must_use]
+    pub fn with_exact_rounds(mut self, rounds: u32) -> Self {
+        self.loops.exact_rounds = rounds;
+        self
     }
 
     /// Bounds the number of events of one execution.
@@ -308,7 +323,11 @@ impl<'s, S: System> Explorer<'s, S> {
 
     /// Adds events until nothing can be added, then tells the visitor.
     fn extend(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
-        while let Some((thread, pending)) = self.next_thread() {
+        loop {
+            if let Some(thread) = self.loops.unsure.take() {
+                self.find_out(thread);
+            }
+            let Some((thread, pending)) = self.next_thread() else { break };
             if self.diverged.is_some() {
                 return ControlFlow::Break(());
             }
@@ -347,7 +366,7 @@ impl<'s, S: System> Explorer<'s, S> {
         }
         for thread in 0..self.graph().width() {
             let end = *self.graph().thread(thread);
-            if end.status != Status::Live {
+            if end.status != Status::Live && !(end.status == Status::Stuck && self.is_roused(thread)) {
                 continue;
             }
             let id = ThreadId::new(thread);
@@ -380,6 +399,7 @@ impl<'s, S: System> Explorer<'s, S> {
     fn take_up(&mut self, Item { len, what, .. }: Item) -> bool {
         self.graph_mut().truncate(len);
         self.counters.events += 1;
+        self.loops.unsure = None;
         if self.replays {
             return self.run_alternative(what);
         }
@@ -555,38 +575,6 @@ impl<'s, S: System> Explorer<'s, S> {
             let event = self.graph().event(last);
             event.kind == EventKind::LockWrite && event.thread as usize == thread
         }
-    }
-
-    /// The write of an atomic, right after the source of its read; false if another atomic has taken that source.
-    fn write_part(&mut self, thread: usize, kind: EventKind, read: u32, value: i64) -> bool {
-        let Event { cell, source, .. } = *self.graph().event(read);
-        self.graph_mut().event_mut(read).has_write = true;
-        let next = self.graph().write_after(cell, source);
-        let taken = next != NONE && self.graph().event(next).kind.is_exclusive_write();
-        self.write(thread, kind, cell, value, source);
-        !taken
-    }
-
-    /// Adds a store as the last write, and leaves the other places in coherence for later.
-    fn write_store(&mut self, thread: usize, kind: EventKind, cell: CellId, value: i64) {
-        let len = self.graph().len();
-        let last = self.graph().last_write(cell);
-        let mut next = last;
-        while next != NONE && !self.graph().happens_before_next_of(next, thread) {
-            let Event { kind: of_next, co_prev, .. } = *self.graph().event(next);
-            if !of_next.is_exclusive_write() {
-                self.push_item(len, Alternative::Place { thread: thread as u32, kind, cell, after: co_prev });
-            }
-            next = co_prev;
-        }
-        self.write(thread, kind, cell, value, last);
-        self.resume(thread, 0);
-    }
-
-    /// Adds a write and leaves the revisits it makes possible for later.
-    fn write(&mut self, thread: usize, kind: EventKind, cell: CellId, value: i64, after: u32) {
-        let write = self.graph_mut().add_write(thread, kind, cell, value, after);
-        self.push_revisits(write);
     }
 }
 

@@ -29,6 +29,10 @@ pub struct Builder {
     pub max_executions: Option<u64>,
     /// Events that one execution may have.
     pub max_events: u32,
+    /// Rounds of a loop that looks a bounded number of times and then does something else ("spin ten times, then park")
+    /// that are explored in all ways. Of loops with more rounds only the first two and the last are, and the report says
+    /// so.
+    pub max_spins: u32,
     /// Give up after this time.
     pub max_duration: Option<Duration>,
     /// Threads a model may have.
@@ -58,6 +62,7 @@ impl Default for Builder {
             max_preemptions: None,
             max_executions: None,
             max_events: 50_000,
+            max_spins: 16,
             max_duration: None,
             max_threads: MAX_THREADS,
             jobs: 1,

@@ -89,7 +89,7 @@ pub use builder::{Builder, FailOn, MAX_THREADS};
 pub use failure::{Failure, FailureKind, RacingAccess, SourcePlace};
 pub use impact::{Harm, Impact};
 pub use model::model;
-pub use report::{Bound, Party, Report, Verdict, Violation};
+pub use report::{Bound, LoopLeftOut, Party, Report, Verdict, Violation};
 pub use strengthen::Suggestion;
 pub use timeline::{Moment, Timeline};
 pub use weakspot_model::buffer::MemoryModel;

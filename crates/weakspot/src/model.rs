@@ -20,7 +20,7 @@ use weakspot_model::machine::Action;
 use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Borderline, Impact, ScStep};
-use crate::report::{Bound, Party, Report, Verdict, Violation};
+use crate::report::{Bound, LoopLeftOut, Party, Report, Verdict, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::system::Live;
@@ -45,6 +45,8 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
         return crate::replay::replay(builder, &runtime, schedule, start);
     }
     let mut judge = search(builder, &runtime, start);
+    judge.report.left_out = runtime.loops_left_out.take().into_iter().map(LoopLeftOut::from).collect();
+    judge.report.exhaustive &= judge.report.left_out.is_empty();
     let found = std::mem::take(&mut judge.found);
     let mut report = judge.report;
     if report.failure.is_none() && !found.is_empty() {
@@ -113,10 +115,11 @@ fn verdict(report: &Report) -> Verdict {
     }
     match (&report.impact, report.bound) {
         (Some(Impact::Harmful(_)), _) => Verdict::Harmful,
-        (Some(Impact::Benign), _) => Verdict::Benign,
-        (Some(Impact::Unknown), _) => Verdict::Unknown,
+        (Some(Impact::Benign), _) if report.left_out.is_empty() => Verdict::Benign,
+        (Some(Impact::Benign | Impact::Unknown), _) => Verdict::Unknown,
         (None, _) if !report.violations.is_empty() => Verdict::Unknown,
         (None, Some(bound)) => Verdict::Bounded(bound),
+        (None, None) if !report.left_out.is_empty() => Verdict::Bounded(Bound::Loops),
         (None, None) => Verdict::Safe,
     }
 }
@@ -126,7 +129,7 @@ fn explore<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant, most: Op
     let mut system = Live { runtime };
     let mut judge = Judge::new(builder, start);
     judge.most = most.into_iter().chain(builder.max_executions).min();
-    let explorer = Explorer::new(&mut system).with_longest(builder.max_events);
+    let explorer = Explorer::new(&mut system).with_longest(builder.max_events).with_exact_rounds(builder.max_spins);
     let mut explorer = match judge.kind {
         Some(kind) => explorer.watching(kind.watching()),
         None => explorer,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 
 use crate::failure::{Failure, FailureKind, SourcePlace};
@@ -23,6 +24,8 @@ pub enum Bound {
     Preemptions(u32),
     /// Schedules were chosen at random.
     Random,
+    /// Not all rounds of some loops: see [`Report::left_out`].
+    Loops,
 }
 
 /// The answer.
@@ -70,6 +73,35 @@ pub struct Violation {
     pub executions: u64,
 }
 
+/// A loop some of whose rounds were not explored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopLeftOut {
+    /// Where it says that it waits: its `spin_loop` or `yield_now`.
+    pub place: SourcePlace,
+    /// Which rounds, and why, in words.
+    pub why: &'static str,
+}
+
+impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
+    fn from((place, why): (SourcePlace, LeftOut)) -> Self {
+        let why = match why {
+            LeftOut::ManyRounds => {
+                "ends by itself after more rounds than `max_spins`: its first rounds and what comes after the last one \
+                 were explored, but not what other threads do between the rounds in the middle"
+            }
+            LeftOut::Writes => {
+                "writes in each round and never ends by itself: what it writes in rounds without news from other threads \
+                 was explored for the first such round only"
+            }
+            LeftOut::Winds => {
+                "has rounds that differ and never ends by itself: rounds without news from other threads were not all \
+                 explored"
+            }
+        };
+        Self { place, why }
+    }
+}
+
 /// What came of a model.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -98,6 +130,8 @@ pub struct Report {
     pub timeline: Option<Timeline>,
     /// Its schedule, for a replay.
     pub schedule: Option<String>,
+    /// Loops some of whose rounds were not explored.
+    pub left_out: Vec<LoopLeftOut>,
     /// Store-buffer violations, one for each pair of places.
     pub violations: Vec<Violation>,
     /// What comes of them.
@@ -125,6 +159,7 @@ impl Report {
             timeline: None,
             schedule: None,
             violations: Vec::new(),
+            left_out: Vec::new(),
             impact: None,
             suggestions: Vec::new(),
             bound: None,
@@ -158,7 +193,7 @@ impl Report {
 
     /// Is there something to tell although the test does not fail?
     pub fn has_notes(&self) -> bool {
-        !self.violations.is_empty()
+        !self.violations.is_empty() || !self.left_out.is_empty()
     }
 
     fn model_name(&self) -> &'static str {
@@ -254,6 +289,7 @@ fn bound_text(bound: Bound) -> String {
         Bound::Time => "until the time was over".to_owned(),
         Bound::Preemptions(most) => format!("with up to {most} preemptions"),
         Bound::Random => "in random schedules".to_owned(),
+        Bound::Loops => "except in rounds of loops that were left out".to_owned(),
     }
 }
 
@@ -304,6 +340,9 @@ impl fmt::Display for Report {
             Self::write_harm(f, harm)?;
         }
         self.write_suggestions(f)?;
+        for LoopLeftOut { place, why } in &self.left_out {
+            write!(f, "\n\nnote: the loop at {place} {why}")?;
+        }
         let more = if self.blocked > 0 { format!(" (and {} that ended blocked)", self.blocked) } else { String::new() };
         let all = if self.exhaustive { "all of them" } else { "not all" };
         write!(f, "\n\n{} executions{more}, {all}, in {:.3?}", self.executions, self.elapsed)

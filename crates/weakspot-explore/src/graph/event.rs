@@ -115,8 +115,12 @@ pub struct Event {
     pub notifies_all: bool,
     /// Some read that was added earlier reads this write.
     pub early_reader: bool,
+    /// Repeats a read of the round before, in a loop that goes round many times: it is never revisited.
+    pub repeated: bool,
     /// A monitor's question is worth asking.
     pub(super) asked_about: bool,
+    /// What was expected of the thread before the event.
+    pub(super) status: Status,
     /// The thread's phase before the event.
     pub phase: Phase,
     /// Whose event.

@@ -31,6 +31,9 @@ impl<S: System> Explorer<'_, S> {
                 ending = here;
             }
         }
+        if ending == Ending::Livelock && self.may_disturb_each_other() {
+            return Ending::Blocked;
+        }
         if ending == Ending::Complete {
             let graph = &self.frames[self.depth].graph;
             ending = match self.system.judge(&|cell| graph.final_value(cell)) {
@@ -40,6 +43,14 @@ impl<S: System> Explorer<'_, S> {
             };
         }
         ending
+    }
+
+    /// Are there several threads that go round loops, and do such loops write? Then one may meet the other in the middle
+    /// of a round and go on: that is another execution.
+    fn may_disturb_each_other(&self) -> bool {
+        let stuck = |thread: &usize| self.graph().thread(*thread).status == Status::Stuck;
+        let threads = || (0..self.graph().width()).filter(stuck);
+        threads().count() > 1 && threads().any(|thread| self.is_stuck_writing(thread))
     }
 
     /// A thread that waits in a loop never ends. One that waits for a mutex or a notification and whose read is not the

@@ -86,6 +86,11 @@ impl<S: System> Explorer<'_, S> {
 
     /// Runs the system along the order of the lineariser. `held` is the read that the alternative is about.
     pub(super) fn run_again(&mut self, held: u32, what: Alternative) -> bool {
+        self.run_along(held, Some(what))
+    }
+
+    /// The same, where there may be no alternative: then nothing is held.
+    pub(super) fn run_along(&mut self, held: u32, what: Option<Alternative>) -> bool {
         self.system.restart();
         self.bound = 0;
         self.counters.runs += 1;
@@ -104,7 +109,7 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// Runs one event again, or the held one anew; false if the graph turns out inconsistent.
-    fn repeat(&mut self, id: u32, held: u32, what: Alternative) -> bool {
+    fn repeat(&mut self, id: u32, held: u32, what: Option<Alternative>) -> bool {
         if self.diverged.is_some() {
             return true;
         }
@@ -127,7 +132,7 @@ impl<S: System> Explorer<'_, S> {
             return true;
         }
         match what {
-            Alternative::Waiter { waiter, .. } => self.notify(thread, pending, held, Some(waiter)),
+            Some(Alternative::Waiter { waiter, .. }) => self.notify(thread, pending, held, Some(waiter)),
             _ => self.after_read(thread, pending, held),
         }
     }

@@ -23,7 +23,7 @@ impl<S: System> Explorer<'_, S> {
                 return;
             }
             let event = self.graph().event(id);
-            if event.kind.is_read() && event.cell == cell {
+            if event.kind.is_read() && event.cell == cell && !event.repeated {
                 self.push_places(id, write);
             }
         }
@@ -35,6 +35,9 @@ impl<S: System> Explorer<'_, S> {
         let event = graph.event(id);
         if event.early_reader || !event.first_choice {
             return false;
+        }
+        if event.repeated {
+            return true;
         }
         let mut later = if event.kind.is_read() {
             graph.write_after(event.cell, event.source)

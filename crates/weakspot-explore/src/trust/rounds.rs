@@ -14,8 +14,18 @@
 //! wrote the value it had read, right before a marker, is a failed attempt (to take a test-and-set lock): it is turned
 //! into one that does not write.
 //!
-//! A round that writes is followed once more; if it then does exactly the same, having read nothing new of others, the
-//! thread is stuck, too.
+//! | a round | then the thread |
+//! |---|---|
+//! | only reads, of one moment's memory ([`Idle::Waits`]) | is stuck until a write revisits one of these reads |
+//! | writes, and does exactly what the one before did, having read nothing new of others ([`Idle::Repeats`]) | is stuck, and also goes on if another thread reads what the round has written and overwritten again |
+//! | writes, and has read nothing new of others ([`Idle::Writes`]) | is stuck; what later rounds would write is left out |
+//! | any other | goes on |
+//!
+//! All this only if the thread would stay in the loop: see `probe`.
+//!
+//! The second row loses nothing. What a cell holds after a repeated round it held before, so a round whose own
+//! intermediate values nobody reads can be taken out of an execution: who reads a last value of it reads that of the
+//! round before.
 //!
 //! A round in which a cell changed between two reads is the retry of a lock-free loop, not a wait: somebody else got
 //! on, so there are only so many of them, and all are explored.
@@ -23,8 +33,31 @@
 use weakspot_model::ids::ThreadId;
 
 use super::Explorer;
-use crate::graph::{EventKind, NONE, Status};
-use crate::system::{System, Token};
+use super::restart::fits;
+use crate::graph::{EventKind, NONE, Status, ThreadEnd};
+use crate::system::{LeftOut, System, Token};
+
+/// How a round can be without consequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// It only looks.
+    Waits,
+    /// It does what the round before did.
+    Repeats,
+    /// It writes, but has read nothing new.
+    Writes,
+}
+
+/// A round of a thread without consequence: its first and its last event.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    pub(super) first: u32,
+    pub(super) last: u32,
+    pub(super) idle: Idle,
+}
+
+/// Rounds in a row that a thread may repeat because others read what they have written.
+const MOST_REPEATED: u32 = 4;
 
 impl<S: System> Explorer<'_, S> {
     /// The thread has just jumped backwards. If that completes a round of waiting, it is put back to the very state it
@@ -49,11 +82,131 @@ impl<S: System> Explorer<'_, S> {
         }
         self.undo_silent_write(thread);
         let end = *self.graph().thread(thread);
-        if end.last != NONE
-            && (self.waiting_round(thread, end.last, end.token).is_some() || self.repeated_round(end.last, end.token))
-        {
-            self.graph_mut().thread_mut(thread).status = Status::Stuck;
+        if end.last == NONE {
+            return;
         }
+        let Some(round) = self.idle_round(thread, end.last, end.token) else { return };
+        // Whoever is about to do something else has left the loop.
+        if fits(self.graph().event(round.first), self.system.pending(ThreadId::new(thread))) {
+            self.judge_round(thread, round);
+        }
+    }
+
+    /// The round that ends with `last`, if it is without consequence.
+    pub(super) fn idle_round(&self, thread: usize, last: u32, marker: Token) -> Option<Round> {
+        if let Some(first) = self.waiting_round(thread, last, marker) {
+            return self.is_of_one_moment(first, last).then_some(Round { first, last, idle: Idle::Waits });
+        }
+        let first = self.marked_round(last, marker)?;
+        if self.repeats_round_before(first, last, marker) {
+            return Some(Round { first, last, idle: Idle::Repeats });
+        }
+        // The round before shows that this one does not repeat it.
+        let before = self.graph().event(first).po_prev;
+        (before != NONE && self.marked_round(before, marker).is_some() && self.is_without_news(first, last))
+            .then_some(Round { first, last, idle: Idle::Writes })
+    }
+
+    /// Is what these reads have read still there after the last of them, as far as happens-before tells?
+    fn is_of_one_moment(&self, first: u32, last: u32) -> bool {
+        self.all_of_round(first, last, |id| {
+            let event = self.graph().event(id);
+            let overwritten_by =
+                if event.kind.is_read() { self.graph().write_after(event.cell, event.source) } else { NONE };
+            overwritten_by == NONE || !self.graph().happens_before(overwritten_by, last)
+        })
+    }
+
+    /// Are all these reads of own writes, or of writes that the thread has read before?
+    fn is_without_news(&self, first: u32, last: u32) -> bool {
+        self.all_of_round(first, last, |id| {
+            let event = self.graph().event(id);
+            may_repeat(event.kind) && (!event.kind.is_read() || self.is_own(id) || self.is_read_again(id))
+        })
+    }
+
+    fn is_own(&self, read: u32) -> bool {
+        let event = self.graph().event(read);
+        event.source != NONE && self.graph().event(event.source).thread == event.thread
+    }
+
+    fn is_read_again(&self, read: u32) -> bool {
+        let event = self.graph().event(read);
+        event.read_prev != NONE && self.graph().event(event.read_prev).source == event.source
+    }
+
+    fn all_of_round(&self, first: u32, last: u32, holds: impl Fn(u32) -> bool) -> bool {
+        let mut id = last;
+        loop {
+            if !holds(id) {
+                return false;
+            }
+            if id == first {
+                return true;
+            }
+            id = self.graph().event(id).po_prev;
+        }
+    }
+
+    /// Is this thread, which is stuck after a round that writes, to go on, because another one has read what only a
+    /// further round can write again?
+    pub(super) fn is_roused(&mut self, thread: usize) -> bool {
+        let end = *self.graph().thread(thread);
+        if !self.replays || end.last == NONE || self.graph().event(end.last).stuck {
+            return false;
+        }
+        let Some(first) = self.marked_round(end.last, end.token) else { return false };
+        if !self.has_seen_intermediate(first, end.last) {
+            return false;
+        }
+        let mut rounds = 0;
+        let (mut first, mut last) = (first, end.last);
+        while rounds < MOST_REPEATED && self.repeats_round_before(first, last, end.token) {
+            last = self.graph().event(first).po_prev;
+            let Some(before) = self.marked_round(last, end.token) else { break };
+            (first, rounds) = (before, rounds + 1);
+        }
+        if rounds == MOST_REPEATED {
+            self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::Writes);
+        }
+        (1..MOST_REPEATED).contains(&rounds)
+    }
+
+    /// Does another thread read a write of the round that the round itself has overwritten?
+    fn has_seen_intermediate(&self, first: u32, last: u32) -> bool {
+        let mut overwritten = Vec::new();
+        let mut id = last;
+        loop {
+            let event = self.graph().event(id);
+            if event.kind.is_write() {
+                if overwritten.contains(&event.cell) && self.is_read_by_others(id) {
+                    return true;
+                }
+                overwritten.push(event.cell);
+            }
+            if id == first {
+                return false;
+            }
+            id = event.po_prev;
+        }
+    }
+
+    fn is_read_by_others(&self, write: u32) -> bool {
+        let thread = self.graph().event(write).thread;
+        self.graph()
+            .events()
+            .iter()
+            .any(|event| event.kind.is_read() && event.source == write && event.thread != thread && !event.stuck)
+    }
+
+    /// Does the round that a thread is stuck after write anything?
+    pub(super) fn is_stuck_writing(&self, thread: usize) -> bool {
+        let ThreadEnd { last, token: marker, status, .. } = *self.graph().thread(thread);
+        if status != Status::Stuck || last == NONE {
+            return false;
+        }
+        let Some(first) = self.marked_round(last, marker) else { return false };
+        !self.all_of_round(first, last, |id| !self.graph().event(id).kind.is_write())
     }
 
     /// The first event of the round that ends with `last`: the latest after a pass of the marker.
@@ -70,11 +223,8 @@ impl<S: System> Explorer<'_, S> {
         None
     }
 
-    /// Does the round that ends with `last` do what the one before it did, and read nothing that another thread has
-    /// written since? Then whatever another thread could see in it could be seen in the one before, too, and the thread
-    /// goes on only if a write of another thread revisits a read of it.
-    fn repeated_round(&self, last: u32, marker: Token) -> bool {
-        let Some(first) = self.marked_round(last, marker) else { return false };
+    /// Does the round do what the one before it did, and read nothing that another thread has written since?
+    fn repeats_round_before(&self, first: u32, last: u32, marker: Token) -> bool {
         let earlier_last = self.graph().event(first).po_prev;
         if earlier_last == NONE {
             return false;
@@ -95,21 +245,9 @@ impl<S: System> Explorer<'_, S> {
     /// Is this event a repetition of an earlier one of its thread?
     fn repeats(&self, id: u32, earlier: u32) -> bool {
         let (event, earlier) = (self.graph().event(id), self.graph().event(earlier));
-        let may_repeat = !matches!(
-            event.kind,
-            EventKind::Choose
-                | EventKind::Signal
-                | EventKind::Await
-                | EventKind::WaitRead
-                | EventKind::WaitWrite
-                | EventKind::WakeRead
-                | EventKind::NotifyRead
-                | EventKind::NotifyWrite
-        );
-        let is_own = |source: u32| source != NONE && self.graph().event(source).thread == event.thread;
-        may_repeat
+        may_repeat(event.kind)
             && (event.kind, event.cell, event.value) == (earlier.kind, earlier.cell, earlier.value)
-            && (!event.kind.is_read() || event.source == earlier.source || is_own(event.source))
+            && (!event.kind.is_read() || event.source == earlier.source || self.is_own(id))
     }
 
     /// If the newest event is the write of an atomic that changed nothing, it goes, with the revisits it made possible.
@@ -200,4 +338,20 @@ impl<S: System> Explorer<'_, S> {
         }
         true
     }
+}
+
+/// May a round with such an event be without consequence?
+fn may_repeat(kind: EventKind) -> bool {
+    !matches!(
+        kind,
+        EventKind::Choose
+            | EventKind::Signal
+            | EventKind::Await
+            | EventKind::WaitRead
+            | EventKind::WaitWrite
+            | EventKind::WaitUnlock
+            | EventKind::WakeRead
+            | EventKind::NotifyRead
+            | EventKind::NotifyWrite
+    )
 }

@@ -108,6 +108,8 @@ pub(crate) struct Lane {
     pub(crate) place: Place,
     /// The loop marker passed since the last event, or 0.
     pub(crate) marker: u32,
+    /// Where the last marker it has passed stands.
+    pub(crate) marker_place: Place,
     /// Threads it has started in this run.
     pub(crate) started: u32,
     pub(crate) name: Option<String>,
@@ -140,6 +142,7 @@ impl Lane {
             what: "",
             place: std::panic::Location::caller(),
             marker: 0,
+            marker_place: std::panic::Location::caller(),
             started: 0,
             name: None,
             end: 0,

@@ -4,10 +4,12 @@
 //! across a switch.
 
 use std::cell::{Cell, RefCell, RefMut};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
@@ -17,7 +19,7 @@ use super::counts::Counts;
 use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::objects::Object;
-use crate::failure::Failure;
+use crate::failure::{Failure, SourcePlace};
 
 /// Runs are numbered over all models of the process, so that a stamp names one run.
 static RUNS: AtomicU64 = AtomicU64::new(1);
@@ -65,6 +67,8 @@ pub(crate) struct Runtime {
     pub(crate) state: RefCell<State>,
     pub(crate) storage: Storage,
     pub(crate) counts: RefCell<Counts>,
+    /// Loops some of whose rounds were not explored.
+    pub(crate) loops_left_out: RefCell<BTreeSet<(SourcePlace, LeftOut)>>,
     /// Why the run has failed.
     pub(crate) failure: RefCell<Option<Failure>>,
 }
@@ -92,6 +96,7 @@ impl Runtime {
             state: RefCell::new(state),
             storage: Storage::default(),
             counts: RefCell::default(),
+            loops_left_out: RefCell::default(),
             failure: RefCell::new(None),
         }
     }
@@ -257,7 +262,8 @@ impl Runtime {
             return;
         }
         let marker = std::ptr::from_ref(place) as usize as u32 | 1;
-        self.state().lanes[self.thread.get() as usize].marker = marker;
+        let lane = &mut self.state().lanes[self.thread.get() as usize];
+        (lane.marker, lane.marker_place) = (marker, place);
     }
 
     /// Notes that the event of a thread happens.

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult};
-use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
+use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, System, Token, Update};
 use weakspot_model::ids::{Site, ThreadId};
 
 use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
@@ -231,6 +231,11 @@ impl System for Live<'_> {
 
     fn marker(&self, thread: ThreadId) -> Token {
         Token(self.runtime.state.borrow().lanes[thread.index()].marker)
+    }
+
+    fn leave_rounds_out(&mut self, thread: ThreadId, why: LeftOut) {
+        let place = self.runtime.state().lanes[thread.index()].marker_place;
+        self.runtime.loops_left_out.borrow_mut().insert((place.into(), why));
     }
 
     fn is_inside(&self, _thread: ThreadId) -> bool {

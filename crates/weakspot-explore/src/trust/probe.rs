@@ -1,0 +1,350 @@
+//! Does a loop of live code wait for ever, or does it look so many times and then do something else?
+//!
+//! Nobody can look into the local state of live code, so a round that seems to have changed nothing may have counted:
+//! `for _ in 0..10 { if flag.load() { break } spin_loop() }`. It is tried out. The system runs along what happens before
+//! the end of the round, and nothing else; then the thread goes on alone, on the memory as it is there. That is an
+//! execution of SC like any other, and the thread is the only one in it: memory does not change, and what comes of the
+//! loop does not depend on anybody else. If the thread leaves the loop, its rounds are counted and all of them are
+//! explored, or, if there are many, the first and the last ones. If it has not left after [`MOST_ROUNDS`] rounds, it
+//! never does.
+//!
+//! A thread is deterministic, so the answer depends on nothing but the results it was given, and is kept under a hash of
+//! these. What a thread has counted in an endless loop and looks at later cannot be found out in this way.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use weakspot_model::ids::ThreadId;
+
+use super::rounds::{Idle, Round};
+use super::{Explorer, FREE, HELD};
+use crate::graph::{EventKind, NONE, Status};
+use crate::system::{CellId, LeftOut, Pending, System, Token, Update};
+
+/// Rounds after which a loop is taken to be endless.
+pub const MOST_ROUNDS: u32 = 1_000;
+/// Events that a thread may have on its own between two passes of a marker.
+const MOST_STEPS: u32 = 5_000;
+/// Rounds of a loop with an end that are all explored, unless somebody says another number.
+const EXACT_ROUNDS: u32 = 16;
+/// Answers that are kept.
+const MOST_ANSWERS: usize = 1 << 16;
+
+/// What comes of a loop if nobody else does anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Each round is like the last one.
+    Endless,
+    /// After so many rounds like the last one the thread does something else, and gets out of the loop.
+    Leaves(u32),
+    /// Rounds differ, but the thread does not get out.
+    Winds,
+}
+
+/// What is known of loops.
+#[derive(Debug)]
+pub(super) struct Loops {
+    fates: FxHashMap<u64, Fate>,
+    /// A thread has come round a loop, and it is not known whether it waits there.
+    pub(super) unsure: Option<usize>,
+    pub(super) exact_rounds: u32,
+}
+
+impl Default for Loops {
+    fn default() -> Self {
+        Self { fates: FxHashMap::default(), unsure: None, exact_rounds: EXACT_ROUNDS }
+    }
+}
+
+impl Loops {
+    fn note(&mut self, history: u64, fate: Fate) {
+        if self.fates.len() >= MOST_ANSWERS {
+            self.fates.clear();
+        }
+        self.fates.insert(history, fate);
+    }
+}
+
+/// What a thread did in one step, in a form that can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Step {
+    kind: StepKind,
+    cell: CellId,
+    read: i64,
+    /// What was written, if that is another value.
+    written: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StepKind {
+    Load,
+    Store,
+    Atomic,
+    Other,
+}
+
+impl Step {
+    const NOTHING: Self = Self { kind: StepKind::Other, cell: CellId::MAX, read: 0, written: None };
+
+    fn load(cell: CellId, read: i64) -> Self {
+        Self { kind: StepKind::Load, cell, read, written: None }
+    }
+
+    fn store(cell: CellId, value: i64) -> Self {
+        Self { kind: StepKind::Store, cell, read: 0, written: Some(value) }
+    }
+
+    fn atomic(cell: CellId, read: i64, written: Option<i64>) -> Self {
+        Self { kind: StepKind::Atomic, cell, read, written: written.filter(|&value| value != read) }
+    }
+}
+
+/// One thread alone, and the memory it sees.
+struct Solo {
+    thread: ThreadId,
+    memory: FxHashMap<CellId, i64>,
+    /// The number of the next cell that has none.
+    fresh: CellId,
+}
+
+impl<S: System> Explorer<'_, S> {
+    /// The thread has come round a loop: what is known of it, if that is enough to go on at once.
+    pub(super) fn judge_round(&mut self, thread: usize, round: Round) {
+        let fate = self.loops.fates.get(&self.history(thread)).copied();
+        match fate {
+            Some(fate) if !self.is_skipped(round, fate) => self.apply_fate(thread, round, fate),
+            _ => self.loops.unsure = Some(thread),
+        }
+    }
+
+    /// Are the rounds of this loop repeated without being explored?
+    fn is_skipped(&self, round: Round, fate: Fate) -> bool {
+        round.idle == Idle::Waits && matches!(fate, Fate::Leaves(rounds) if rounds > self.loops.exact_rounds)
+    }
+
+    fn apply_fate(&mut self, thread: usize, round: Round, fate: Fate) {
+        let left_out = match (fate, round.idle) {
+            (Fate::Leaves(_), _) => return,
+            (Fate::Endless, Idle::Waits | Idle::Repeats) => None,
+            (Fate::Winds, Idle::Waits | Idle::Repeats) => Some(LeftOut::Winds),
+            (_, Idle::Writes) => Some(LeftOut::Writes),
+        };
+        self.graph_mut().thread_mut(thread).status = Status::Stuck;
+        if let Some(why) = left_out {
+            self.system.leave_rounds_out(ThreadId::new(thread), why);
+        }
+    }
+
+    /// Tries out what comes of the loop that a thread is in, and acts on it.
+    pub(super) fn find_out(&mut self, thread: usize) {
+        let end = *self.graph().thread(thread);
+        let Some(round) = self.idle_round(thread, end.last, end.token) else { return };
+        let history = self.history(thread);
+        let known = self.loops.fates.get(&history).copied();
+        let fate = known.unwrap_or_else(|| self.probe(thread, round, end.token));
+        if known.is_none() {
+            self.note_fate(round, history, fate);
+        }
+        let repeats = match fate {
+            Fate::Leaves(rounds) if self.is_skipped(round, fate) && self.has_room_for(round, rounds) => rounds,
+            _ => 0,
+        };
+        (0..repeats).for_each(|_| self.repeat_round(thread, round));
+        if known.is_none() || repeats > 0 {
+            let ordered = self.lineariser.linearise(&self.frames[self.depth].graph);
+            debug_assert!(ordered, "rounds that repeat others keep the graph consistent");
+            self.run_along(NONE, None);
+        }
+        if repeats > 0 {
+            self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::ManyRounds);
+        } else {
+            self.apply_fate(thread, round, fate);
+        }
+    }
+
+    fn has_room_for(&self, round: Round, rounds: u32) -> bool {
+        let events = self.graph().event(round.last).index - self.graph().event(round.first).index + 1;
+        u64::from(events) * u64::from(rounds) + u64::from(self.graph().len()) < u64::from(self.longest)
+    }
+
+    /// Appends the round once more, reading the same.
+    fn repeat_round(&mut self, thread: usize, round: Round) {
+        for id in self.events_of(round) {
+            let event = *self.graph().event(id);
+            self.graph_mut().thread_mut(thread).token = event.before;
+            let new = if event.kind.is_read() {
+                self.graph_mut().add_read(thread, event.kind, event.cell, event.source)
+            } else {
+                self.graph_mut().add_local(thread, event.kind, event.value, true)
+            };
+            self.graph_mut().event_mut(new).repeated = true;
+        }
+        let token = self.graph().event(round.first).before;
+        self.graph_mut().thread_mut(thread).token = token;
+    }
+
+    /// The events of a round, in order.
+    fn events_of(&self, round: Round) -> Vec<u32> {
+        let mut events: Vec<u32> = Vec::new();
+        let mut id = round.last;
+        loop {
+            events.push(id);
+            if id == round.first {
+                break;
+            }
+            id = self.graph().event(id).po_prev;
+        }
+        events.reverse();
+        events
+    }
+
+    /// A hash of all results that a thread was given.
+    fn history(&self, thread: usize) -> u64 {
+        let end = self.graph().thread(thread);
+        let mut events = Vec::with_capacity(end.len as usize);
+        let mut id = end.last;
+        while id != NONE {
+            events.push(id);
+            id = self.graph().event(id).po_prev;
+        }
+        let start = mix(thread as u64, u64::from(end.token.0));
+        events.iter().rev().fold(start, |history, &id| self.extend_history(history, id))
+    }
+
+    fn extend_history(&self, history: u64, id: u32) -> u64 {
+        /// Results of this size may be addresses, which are others in another run.
+        const SMALL: Range<i64> = -(1 << 31)..1 << 32;
+        let event = self.graph().event(id);
+        if !event.kind.is_read() && event.kind != EventKind::Choose {
+            return history;
+        }
+        if SMALL.contains(&event.value) || event.source == NONE {
+            return mix(history, event.value as u64);
+        }
+        let source = self.graph().event(event.source);
+        mix(mix(history, u64::MAX - u64::from(source.thread)), u64::from(source.index))
+    }
+
+    /// Keeps an answer, and those for the rounds that are alike.
+    fn note_fate(&mut self, round: Round, mut history: u64, fate: Fate) {
+        self.loops.note(history, fate);
+        let Fate::Leaves(rounds) = fate else { return };
+        let events = self.events_of(round);
+        for left in (0..rounds).rev() {
+            history = events.iter().fold(history, |history, &id| self.extend_history(history, id));
+            self.loops.note(history, Fate::Leaves(left));
+        }
+    }
+
+    /// Runs the thread alone from where it is.
+    fn probe(&mut self, thread: usize, round: Round, marker: Token) -> Fate {
+        let graph = &self.frames[self.depth].graph;
+        self.lineariser.linearise_some(graph, |id| graph.happens_before(id, round.last));
+        self.run_along(NONE, None);
+        if self.diverged.is_some() {
+            return Fate::Endless;
+        }
+        let pattern: Vec<Step> = self.events_of(round).into_iter().filter_map(|id| self.step_of(id)).collect();
+        let fresh = self.graph().cell_count() as CellId;
+        let mut solo = Solo { thread: ThreadId::new(thread), memory: FxHashMap::default(), fresh };
+        let (mut alike, mut all_alike) = (0, true);
+        for _ in 0..MOST_ROUNDS {
+            let Some(steps) = self.solo_round(&mut solo, round.last, marker) else { return Fate::Leaves(alike) };
+            all_alike &= steps == pattern;
+            alike += u32::from(all_alike);
+        }
+        if all_alike { Fate::Endless } else { Fate::Winds }
+    }
+
+    /// What the thread does until it passes the marker again; nothing if it does not.
+    fn solo_round(&mut self, solo: &mut Solo, last: u32, marker: Token) -> Option<Vec<Step>> {
+        let mut steps = Vec::new();
+        for _ in 0..MOST_STEPS {
+            steps.push(self.solo_step(solo, last)?);
+            if self.system.marker(solo.thread) == marker {
+                return Some(steps);
+            }
+        }
+        None
+    }
+
+    /// What memory holds: what was written last of what happens before the event `last`.
+    fn solo_memory(&self, solo: &Solo, cell: CellId, last: u32) -> i64 {
+        if let Some(&value) = solo.memory.get(&cell) {
+            return value;
+        }
+        let mut write = self.graph().last_write(cell);
+        while write != NONE && !self.graph().happens_before(write, last) {
+            write = self.graph().event(write).co_prev;
+        }
+        self.graph().value_of(cell, write)
+    }
+
+    fn solo_step(&mut self, solo: &mut Solo, last: u32) -> Option<Step> {
+        let mut pending = self.system.pending(solo.thread);
+        if pending.is_unbound() {
+            self.system.bind(solo.thread, solo.fresh);
+            solo.memory.insert(solo.fresh, self.system.initial(solo.fresh));
+            solo.fresh += 1;
+            pending = self.system.pending(solo.thread);
+        }
+        let (step, result) = match pending {
+            Pending::Load(cell) => {
+                let value = self.solo_memory(solo, cell, last);
+                (Step::load(cell, value), value)
+            }
+            Pending::Store { cell, value } | Pending::InterlockedStore { cell, value } => (Step::store(cell, value), 0),
+            Pending::Unlock(mutex) => (Step::store(mutex, FREE), 0),
+            Pending::Rmw { cell, .. } => {
+                let value = self.solo_memory(solo, cell, last);
+                let Update::Acts { result, written } = self.system.update(solo.thread, value) else { return None };
+                (Step::atomic(cell, value, written), result)
+            }
+            Pending::Lock(mutex) | Pending::TryLock(mutex) => {
+                let value = self.solo_memory(solo, mutex, last);
+                if value != FREE && matches!(pending, Pending::Lock(_)) {
+                    return None;
+                }
+                let free = value == FREE;
+                let tried = matches!(pending, Pending::TryLock(_));
+                (Step::atomic(mutex, value, free.then_some(HELD)), i64::from(free && tried))
+            }
+            Pending::Notify { condvar, all: true } => {
+                let value = self.solo_memory(solo, condvar, last);
+                (Step::atomic(condvar, value, Some(0)), 0)
+            }
+            Pending::Fence(_) | Pending::LeaveCritical => (Step::NOTHING, 0),
+            _ => return None,
+        };
+        if let Some(value) = step.written {
+            solo.memory.insert(step.cell, value);
+        }
+        self.system.resume(solo.thread, result);
+        Some(step)
+    }
+
+    /// What an event of the graph is as a step; nothing for the reads that a write follows.
+    fn step_of(&self, id: u32) -> Option<Step> {
+        let event = self.graph().event(id);
+        let before = || self.graph().event(event.po_prev).value;
+        Some(match event.kind {
+            EventKind::Load => Step::load(event.cell, event.value),
+            EventKind::Store | EventKind::InterlockedStore | EventKind::Unlock => Step::store(event.cell, event.value),
+            EventKind::RmwRead { .. } if event.has_write => return None,
+            EventKind::RmwRead { .. } => Step::atomic(event.cell, event.value, None),
+            EventKind::RmwWrite { .. } | EventKind::LockWrite | EventKind::NotifyWrite => {
+                Step::atomic(event.cell, before(), Some(event.value))
+            }
+            EventKind::LockRead | EventKind::NotifyRead => return None,
+            _ => Step::NOTHING,
+        })
+    }
+}
+
+/// splitmix64 of both.
+fn mix(history: u64, item: u64) -> u64 {
+    let mut z = (history ^ item.wrapping_mul(0xff51_afd7_ed55_8ccd)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

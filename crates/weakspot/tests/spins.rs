@@ -1,0 +1,234 @@
+//! Loops that wait: those that end by themselves are followed, those that do not are not taken for ended.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use weakspot::sync::Arc;
+use weakspot::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use weakspot::{Bound, Builder, FailureKind, Report, Verdict, hint, thread};
+
+use Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+fn check(body: impl Fn() + Send + Sync + 'static) -> Report {
+    Builder::default().check(body)
+}
+
+/// A writer, and a reader that looks up to so many times. It panics if it has never seen the flag.
+fn impatient(rounds: usize) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = flag.clone();
+        let writer = thread::spawn(move || other.store(true, SeqCst));
+        let mut seen = false;
+        for _ in 0..rounds {
+            if flag.load(Acquire) {
+                seen = true;
+                break;
+            }
+            hint::spin_loop();
+        }
+        assert!(seen, "out of patience");
+        writer.join().unwrap();
+    }
+}
+
+/// Where the marker of [`patient`] stands.
+const PATIENT_MARKER: u32 = line!() + 12;
+
+/// The same, but giving up is all right.
+fn patient(rounds: usize) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = flag.clone();
+        let writer = thread::spawn(move || other.store(true, SeqCst));
+        for _ in 0..rounds {
+            if flag.load(Acquire) {
+                break;
+            }
+            hint::spin_loop();
+        }
+        writer.join().unwrap();
+    }
+}
+
+#[test]
+fn what_comes_after_a_loop_with_a_bound_is_explored() {
+    for rounds in [1, 2, 3, 10, 100, 900] {
+        let report = check(impatient(rounds));
+        assert_eq!(report.verdict, Verdict::Failed, "{rounds} rounds: {report}");
+        assert!(report.to_string().contains("out of patience"), "{report}");
+    }
+}
+
+#[test]
+fn every_round_of_a_loop_with_a_small_bound_is_explored() {
+    for rounds in [1, 2, 3, 5, 10] {
+        let report = check(patient(rounds));
+        assert_eq!(report.verdict, Verdict::Safe, "{report}");
+        assert!(report.exhaustive && report.left_out.is_empty(), "{report}");
+        // The flag is seen in the first, the second, … round, or in none.
+        assert_eq!(report.executions, rounds as u64 + 1, "{report}");
+    }
+}
+
+#[test]
+fn a_loop_with_a_large_bound_is_named_as_not_explored_in_all_ways() {
+    let report = check(patient(100));
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+    assert!(!report.exhaustive && !report.is_failure() && report.has_notes());
+    assert_eq!(report.left_out[0].place.line, PATIENT_MARKER, "{report}");
+    assert!(report.executions < 10, "{report}");
+    let all = Builder { max_spins: 100, ..Builder::default() }.check(patient(100));
+    assert_eq!((all.verdict, all.executions), (Verdict::Safe, 101), "{all}");
+}
+
+#[test]
+fn a_thread_that_parks_after_spinning_is_explored() {
+    // The flag is set without unparking: a bug that shows only if the reader has given up spinning.
+    let report = check(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = flag.clone();
+        let waiter = thread::spawn(move || {
+            for _ in 0..3 {
+                if other.load(Acquire) {
+                    return;
+                }
+                hint::spin_loop();
+            }
+            while !other.load(Acquire) {
+                thread::park();
+            }
+        });
+        flag.store(true, Release);
+        waiter.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Deadlock), "{report}");
+}
+
+#[test]
+fn a_marker_that_is_passed_twice_is_not_yet_a_loop() {
+    fn look(flag: &AtomicBool) -> bool {
+        let seen = flag.load(Acquire);
+        thread::yield_now();
+        seen
+    }
+    let report = check(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let count = Arc::new(AtomicUsize::new(0));
+        let (other, other_count) = (flag.clone(), count.clone());
+        let thread = thread::spawn(move || {
+            look(&other);
+            look(&other);
+            look(&other);
+            other_count.fetch_sub(1, SeqCst);
+        });
+        count.fetch_add(1, SeqCst);
+        thread.join().unwrap();
+        flag.store(true, Relaxed);
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    assert!(report.exhaustive, "{report}");
+}
+
+#[test]
+fn two_loops_with_one_marker_are_two_loops() {
+    fn pause() {
+        hint::spin_loop();
+    }
+    let report = check(|| {
+        let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+        let other = flags.clone();
+        let writer = thread::spawn(move || {
+            other[0].store(true, SeqCst);
+            other[1].store(true, SeqCst);
+        });
+        for flag in flags.iter() {
+            while !flag.load(Acquire) {
+                pause();
+            }
+        }
+        writer.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    assert!(report.exhaustive, "{report}");
+}
+
+#[test]
+fn a_reader_that_retries_is_not_waiting_for_ever() {
+    // Each round sees two different values of the sequence number at first; the next one would succeed.
+    let report = check(|| {
+        let sequence = Arc::new(AtomicUsize::new(0));
+        let other = sequence.clone();
+        let writer = thread::spawn(move || {
+            other.store(1, SeqCst);
+            other.store(2, SeqCst);
+        });
+        loop {
+            let before = sequence.load(Acquire);
+            if before.is_multiple_of(2) && sequence.load(Acquire) == before {
+                break;
+            }
+            hint::spin_loop();
+        }
+        writer.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    assert!(report.exhaustive, "{report}");
+}
+
+#[test]
+fn a_loop_that_counts_in_each_round_comes_to_an_end() {
+    // Each round writes something new, so no round repeats another.
+    let report = check(|| {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicBool::new(false)));
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            other.0.load(SeqCst);
+            other.1.store(true, SeqCst);
+        });
+        while !shared.1.load(SeqCst) {
+            shared.0.fetch_add(1, SeqCst);
+            thread::yield_now();
+        }
+        thread.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+    assert!(!report.exhaustive && report.to_string().contains("spins.rs"), "{report}");
+}
+
+#[test]
+fn a_loop_that_counts_and_has_a_bound_is_explored_to_its_end() {
+    let report = check(|| {
+        let count = Arc::new(AtomicUsize::new(0));
+        let other = count.clone();
+        let thread = thread::spawn(move || other.load(SeqCst));
+        for _ in 0..5 {
+            count.fetch_add(1, SeqCst);
+            thread::yield_now();
+        }
+        thread.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    assert!(report.exhaustive && report.executions == 6, "{report}");
+}
+
+#[test]
+fn what_a_polling_thread_writes_for_a_moment_can_be_seen_several_times() {
+    // The other thread has to see the flag up three times, which takes three rounds that read nothing new.
+    let report = check(|| {
+        let (busy, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (other, other_done) = (busy.clone(), done.clone());
+        let thread = thread::spawn(move || {
+            let seen = [(); 5].map(|()| other.load(SeqCst));
+            other_done.store(true, SeqCst);
+            assert_ne!(seen, [true, false, true, false, true], "seen three times");
+        });
+        while !done.load(SeqCst) {
+            busy.store(true, SeqCst);
+            busy.store(false, SeqCst);
+            thread::yield_now();
+        }
+        thread.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(report.to_string().contains("seen three times"), "{report}");
+}
