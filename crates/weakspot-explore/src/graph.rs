@@ -10,6 +10,7 @@
 //! The graph knows nothing of programs and never decides what to add; `trust` does.
 
 mod buffered;
+mod clocks;
 mod event;
 mod growth;
 mod relaxed;
@@ -478,52 +479,6 @@ impl Graph {
             copy_row(self.happens_before.row_mut(self.trail[at]), old);
             self.trail_rows.truncate(at * stride);
             self.trail.truncate(at);
-        }
-    }
-
-    /// Computes the happens-before clocks anew, along a linearisation.
-    pub(crate) fn compute_clocks(&mut self, order: &[u32]) {
-        self.happens_before.reset(self.events.len());
-        let width = self.threads.len();
-        for &id in order {
-            let event = self.events[id as usize];
-            let thread = event.thread as usize;
-            if event.po_prev != NONE {
-                self.join_program_order(id, &event);
-            }
-            self.happens_before.set(id, thread, event.index + 1);
-            if self.watched && matches!(event.kind.order(), Order::Store | Order::Interlocked) {
-                self.happens_before.set(id, width + thread, event.index + 1);
-            }
-            if event.kind.is_read() {
-                if event.source != NONE {
-                    self.join_source(id, &event);
-                }
-                // From-read: the write that overwrites what is read comes later in the order and waits for this row.
-                let overwritten_by = self.write_after(event.cell, event.source);
-                if overwritten_by != NONE {
-                    self.happens_before.join_rows(overwritten_by, id);
-                }
-            } else if event.kind.is_write() && event.co_prev != NONE {
-                self.happens_before.join_rows(id, event.co_prev);
-            }
-        }
-        self.forget_all_answers();
-    }
-
-    fn join_program_order(&mut self, id: u32, event: &Event) {
-        if self.watched {
-            self.join_relaxed_program_order(id, event);
-        } else {
-            self.happens_before.join_rows(id, event.po_prev);
-        }
-    }
-
-    fn join_source(&mut self, id: u32, read: &Event) {
-        if self.is_forwarded(read) {
-            self.happens_before.join_masked(id, read.source, &self.strict);
-        } else {
-            self.happens_before.join_rows(id, read.source);
         }
     }
 }

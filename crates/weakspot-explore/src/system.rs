@@ -174,6 +174,55 @@ pub enum LeftOut {
     Winds,
 }
 
+/// One step of a run that is made again: see [`System::repeat`].
+#[derive(Debug, Clone, Copy)]
+pub struct Repeated {
+    /// Whose step.
+    pub thread: u32,
+    /// What the thread did there.
+    pub step: Step,
+    /// The cell, if the step has one.
+    pub cell: CellId,
+    /// What a choice takes; what a write writes now is left here.
+    pub value: i64,
+    /// The cell was [`UNBOUND`] and has got its number here.
+    pub bound: bool,
+}
+
+/// What a thread did, as far as its events tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Read.
+    Load,
+    /// Wrote.
+    Store,
+    /// Wrote and waited until that was in memory.
+    InterlockedStore,
+    /// An atomic.
+    Rmw {
+        /// Waits for the whole own buffer under PSO too.
+        drains_all: bool,
+        /// Has it written? One that wrote what it had read may count as one that has not.
+        writes: bool,
+    },
+    /// Acquired a mutex, at last or at once.
+    Acquire,
+    /// Released a mutex.
+    Unlock,
+    /// Woke waiters.
+    Notify,
+    /// Wrote a cell that is written only once.
+    Signal,
+    /// Found that written.
+    Await,
+    /// Passed a fence.
+    Fence(FenceKind),
+    /// Took a value.
+    Choose,
+    /// Rests there, and does not go on: only the cell gets its number.
+    Rest,
+}
+
 /// How the specification judges an execution in which every thread has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
@@ -207,6 +256,13 @@ pub trait System {
 
     /// What the atomic a thread rests at makes of a value.
     fn update(&self, thread: ThreadId, current: i64) -> Update;
+
+    /// Lets all this happen again, in this order, as far as the threads do what they did: how many steps that was. The
+    /// order is one that SC allows, so a read finds what was written last. A system that does nothing here is asked for
+    /// every step by the other functions.
+    fn repeat(&mut self, _steps: &mut Vec<Repeated>) -> usize {
+        0
+    }
 
     /// Gives the pause of a thread its result and runs the thread to the next one.
     fn resume(&mut self, thread: ThreadId, result: i64);

@@ -46,6 +46,7 @@ mod reads;
 mod restart;
 mod revisit;
 mod rounds;
+mod script;
 mod subtree;
 mod writes;
 
@@ -55,7 +56,7 @@ use weakspot_model::ids::ThreadId;
 
 use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
 use crate::linearise::Lineariser;
-use crate::system::{CellId, Misuse, Pending, System, UNBOUND};
+use crate::system::{CellId, Misuse, Pending, Repeated, System, UNBOUND};
 use probe::Loops;
 pub use restart::Divergence;
 pub use subtree::Subtree;
@@ -162,6 +163,8 @@ pub struct Explorer<'s, S: System> {
     depth: usize,
     lineariser: Lineariser,
     map: Vec<u32>,
+    /// What a system without tokens makes again.
+    script: Vec<Repeated>,
     /// The system has no tokens.
     replays: bool,
     /// Cells that got a number in this run.
@@ -199,6 +202,7 @@ impl<'s, S: System> Explorer<'s, S> {
             depth: 0,
             lineariser: Lineariser::default(),
             map: Vec::new(),
+            script: Vec::new(),
             replays,
             bound: 0,
             counters: Counters::default(),

@@ -55,22 +55,6 @@ impl Graph {
         }
     }
 
-    /// The same, when all rows are computed anew.
-    pub(super) fn join_relaxed_program_order(&mut self, id: u32, event: &Event) {
-        let (last_load, last_store) = self.last_in_order(event.po_prev);
-        self.happens_before.join_masked(id, event.po_prev, &self.strict);
-        let order = event.kind.order();
-        if order == Order::Local {
-            return;
-        }
-        if last_load != NONE {
-            self.happens_before.join_unmasked(id, last_load, &self.strict);
-        }
-        if order != Order::Load && last_store != NONE {
-            self.happens_before.join_unmasked(id, last_store, &self.strict);
-        }
-    }
-
     /// Fig. 2: the store that could still be pending when this load comes, although the load happens after it.
     #[inline]
     pub(super) fn unordered_store(&self, load: u32) -> u32 {

@@ -71,11 +71,23 @@ impl Graph {
     /// Closes the gaps in the numbering from `first` on.
     pub(super) fn renumber(&mut self, first: u32, map: &[u32]) {
         let new = |id: &mut u32| {
-            if *id != NONE && *id >= first {
+            // Nothing at all is not a number either.
+            if id.wrapping_add(1) > first {
                 *id = map[(*id - first) as usize];
             }
         };
-        for event in &mut self.events {
+        // Of what has a lower number, only these may be later.
+        for event in &mut self.events[..first as usize] {
+            new(&mut event.source);
+            new(&mut event.co_prev);
+            new(&mut event.co_next);
+        }
+        let mut next = first as usize;
+        for (offset, &id) in map.iter().enumerate() {
+            if id == NONE {
+                continue;
+            }
+            let mut event = self.events[first as usize + offset];
             new(&mut event.source);
             new(&mut event.co_prev);
             new(&mut event.co_next);
@@ -83,13 +95,8 @@ impl Graph {
             new(&mut event.read_prev);
             new(&mut event.last_load);
             new(&mut event.last_store);
-        }
-        let mut next = first as usize;
-        for (offset, &id) in map.iter().enumerate() {
-            if id != NONE {
-                self.events[next] = self.events[first as usize + offset];
-                next += 1;
-            }
+            self.events[next] = event;
+            next += 1;
         }
         self.events.truncate(next);
         for cell in &mut self.cells {

@@ -10,7 +10,7 @@
 pub const MOST_EVENTS: u32 = u16::MAX as u32;
 
 /// Entries that are handled together.
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
 /// Some entries of a row.
 pub(super) type Lanes = [u16; LANES];
@@ -44,6 +44,11 @@ impl Rows {
     /// All rows, one after the other.
     pub(super) fn lanes(&self) -> &[Lanes] {
         &self.lanes
+    }
+
+    /// The same, to be changed.
+    pub(super) fn lanes_mut(&mut self) -> &mut [Lanes] {
+        &mut self.lanes
     }
 
     #[inline]
@@ -112,26 +117,6 @@ impl Rows {
         let (into, from) = (into as usize * self.stride, from as usize * self.stride);
         for at in 0..self.stride {
             let other = self.lanes[from + at];
-            join_lanes(&mut self.lanes[into + at], &other);
-        }
-    }
-
-    /// Joins the entries of one row that `mask` lets through into another.
-    #[inline]
-    pub(super) fn join_masked(&mut self, into: u32, from: u32, mask: &[Lanes]) {
-        let (into, from) = (into as usize * self.stride, from as usize * self.stride);
-        for (at, mask) in mask.iter().enumerate() {
-            let other = masked(&self.lanes[from + at], mask);
-            join_lanes(&mut self.lanes[into + at], &other);
-        }
-    }
-
-    /// Joins the entries of one row that `mask` holds back into another.
-    #[inline]
-    pub(super) fn join_unmasked(&mut self, into: u32, from: u32, mask: &[Lanes]) {
-        let (into, from) = (into as usize * self.stride, from as usize * self.stride);
-        for (at, mask) in mask.iter().enumerate() {
-            let other = unmasked(&self.lanes[from + at], mask);
             join_lanes(&mut self.lanes[into + at], &other);
         }
     }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `runtime` | the state of a run, and how a thread posts an event |
 //! | `system` | the runtime as a [`weakspot_explore::system::System`] |
+//! | `script` | the known beginning of a run, made again without the explorer |
 //! | `lane` | one thread: its coroutine and what it is about to do |
 //! | `objects` | atomics and locks of a run, and the stamps that tie them to their Rust objects |
 //! | `counts` | reference counts, which are events only where the program can see them |
@@ -32,6 +33,7 @@ pub(crate) mod objects;
 pub(crate) mod overflow;
 pub(crate) mod panics;
 pub(crate) mod runtime;
+mod script;
 pub(crate) mod stacks;
 mod synchronise;
 pub(crate) mod system;

@@ -29,6 +29,8 @@ pub(crate) struct Object {
     pub(crate) cell: u32,
     /// Its value when it was first used.
     pub(crate) initial: u64,
+    /// Its value now, while a script is followed.
+    pub(crate) value: u64,
     /// What a thread that reads it with acquire learns: a row of the clocks.
     pub(crate) released: u32,
     /// For a mutex: is it held?
@@ -39,7 +41,7 @@ pub(crate) struct Object {
 
 impl Object {
     pub(crate) fn new(initial: u64, first_use: Place) -> Self {
-        Self { cell: UNBOUND, initial, released: NO_CLOCK, held: false, holder: (0, first_use) }
+        Self { cell: UNBOUND, initial, value: initial, released: NO_CLOCK, held: false, holder: (0, first_use) }
     }
 }
 

@@ -19,6 +19,7 @@ use super::counts::Counts;
 use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::objects::Object;
+use super::script::{Script, Taken};
 use crate::failure::{Failure, SourcePlace};
 
 /// Runs are numbered over all models of the process, so that a stamp names one run.
@@ -48,6 +49,8 @@ pub(crate) struct State {
     pub(crate) causality: Causality,
     /// What happened in this run, in order.
     pub(crate) log: Vec<Happened>,
+    /// What is known to happen next.
+    pub(crate) script: Script,
 }
 
 /// A runtime: one for each worker of a model.
@@ -82,6 +85,7 @@ impl Runtime {
             bound: Vec::new(),
             causality: Causality::new(),
             log: Vec::new(),
+            script: Script::default(),
         };
         Self {
             run: Cell::new(0),
@@ -138,18 +142,27 @@ impl Runtime {
 
     /// Posts an event and waits until it happens: the result. A run that is given up meanwhile gives 0.
     pub(crate) fn post(&self, operation: Operation, what: &'static str, place: Place) -> i64 {
-        let last_owner_of = self.state().lanes[self.thread.get() as usize].last_owner_of;
+        let thread = self.thread.get();
+        let last_owner_of = self.state().lanes[thread as usize].last_owner_of;
         if let Some(key) = last_owner_of {
             super::counts::check_destructor(self, key);
         }
         let suspender = {
-            let mut state = self.state();
-            let lane = &mut state.lanes[self.thread.get() as usize];
+            let state = &mut *self.state();
+            let lane = &mut state.lanes[thread as usize];
             (lane.operation, lane.what, lane.place) = (operation, what, place);
             if lane.unwinding && !std::thread::panicking() {
                 lane.unwinding = false;
             }
-            lane.suspender
+            let suspender = lane.suspender;
+            while state.script.turn() == Some(thread) {
+                match state.take_step() {
+                    Taken::Goes(result) => return result,
+                    Taken::Rests => {}
+                    Taken::Differs => break,
+                }
+            }
+            suspender
         };
         // SAFETY: the suspender belongs to the coroutine that runs now, which set it when it began.
         unsafe { (*suspender).suspend(()) }

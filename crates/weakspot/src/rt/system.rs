@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult};
-use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, System, Token, Update};
+use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, Repeated, System, Token, Update};
 use weakspot_model::ids::{Site, ThreadId};
 
 use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
@@ -26,6 +26,11 @@ impl std::fmt::Debug for Live<'_> {
 impl Runtime {
     /// Resumes a thread: its event happens, and it runs to its next one.
     pub(crate) fn switch_to(&self, thread: usize, result: i64) {
+        enter(self, || self.run_on(thread, result));
+    }
+
+    /// The same where this runtime is the current one.
+    pub(super) fn run_on(&self, thread: usize, result: i64) {
         let (routine, guard) = {
             let lane = &mut self.state().lanes[thread];
             (lane.routine.take(), lane.guard)
@@ -33,12 +38,9 @@ impl Runtime {
         let mut routine = routine.expect("invariant: a thread that goes on exists");
         self.thread.set(thread as u32);
         overflow::running(thread as u32, guard);
-        let ended = enter(self, || matches!(routine.resume(result), CoroutineResult::Return(())));
-        overflow::running(0, 0);
-        if ended {
-            stacks::give_back(routine.into_stack());
-        } else {
-            self.state().lanes[thread].routine = Some(routine);
+        match routine.resume(result) {
+            CoroutineResult::Return(()) => stacks::give_back(routine.into_stack()),
+            CoroutineResult::Yield(()) => self.state().lanes[thread].routine = Some(routine),
         }
     }
 
@@ -79,9 +81,13 @@ impl Runtime {
         self.mode.set(mode);
         ended
     }
+}
 
-    fn object_of(state: &State, thread: usize) -> Option<u32> {
-        Some(match state.lanes[thread].operation {
+impl State {
+    /// The object of an operation; of a wait, the condition variable.
+    #[inline]
+    pub(super) fn object_of(operation: Operation) -> Option<u32> {
+        Some(match operation {
             Operation::Load(object)
             | Operation::Store(object, _)
             | Operation::InterlockedStore(object, _)
@@ -97,6 +103,15 @@ impl Runtime {
             | Operation::Join { end: object, .. } => object,
             _ => return None,
         })
+    }
+
+    /// Gives an object the number of a cell.
+    pub(super) fn bind(&mut self, object: u32, cell: CellId) {
+        self.objects[object as usize].cell = cell;
+        if self.bound.len() <= cell as usize {
+            self.bound.resize(cell as usize + 1, u32::MAX);
+        }
+        self.bound[cell as usize] = object;
     }
 }
 
@@ -147,12 +162,12 @@ impl System for Live<'_> {
 
     fn bind(&mut self, thread: ThreadId, cell: CellId) {
         let state = &mut *self.runtime.state();
-        let object = Runtime::object_of(state, thread.index()).expect("invariant: only unbound objects are bound");
-        state.objects[object as usize].cell = cell;
-        if state.bound.len() <= cell as usize {
-            state.bound.resize(cell as usize + 1, u32::MAX);
-        }
-        state.bound[cell as usize] = object;
+        let object = State::object_of(state.lanes[thread.index()].operation);
+        state.bind(object.expect("invariant: only unbound objects are bound"), cell);
+    }
+
+    fn repeat(&mut self, steps: &mut Vec<Repeated>) -> usize {
+        self.runtime.follow(steps)
     }
 
     #[inline]

@@ -1,0 +1,103 @@
+//! What has happened before, made again in one go.
+//!
+//! Up to the event that is new, everything that happens in a run is known. The system is handed all of it as a list of
+//! steps and makes them without asking ([`System::repeat`]): live code then runs from one event of a thread to its next
+//! one without stopping, and changes threads only where the order does. What it writes now comes back, because addresses
+//! may differ from run to run.
+//!
+//! A step stands where its thread goes on: an atomic that writes is the step of its write, an acquisition that of the
+//! write of the mutex. Reads from which a thread cannot go on are steps only for the sake of the numbers of cells.
+
+use super::Explorer;
+use crate::graph::{Event, EventKind};
+use crate::system::{Repeated, Step, System};
+
+/// What an event is when it happens again.
+enum Again {
+    /// Its thread takes this step.
+    Step(Step),
+    /// It is a part of a step that comes later, or of none.
+    Part,
+    /// It is not made in one go.
+    Not,
+}
+
+fn again(event: &Event) -> Again {
+    Again::Step(match event.kind {
+        EventKind::Load => Step::Load,
+        EventKind::Store => Step::Store,
+        EventKind::InterlockedStore => Step::InterlockedStore,
+        EventKind::RmwRead { .. } | EventKind::LockRead if event.stuck => Step::Rest,
+        EventKind::RmwRead { drains_all } if !event.has_write => Step::Rmw { drains_all, writes: false },
+        EventKind::RmwWrite { drains_all } => Step::Rmw { drains_all, writes: true },
+        EventKind::LockWrite => Step::Acquire,
+        EventKind::Unlock => Step::Unlock,
+        EventKind::WaitRead => Step::Rest,
+        EventKind::NotifyWrite => Step::Notify,
+        EventKind::Signal => Step::Signal,
+        EventKind::Await => Step::Await,
+        EventKind::Fence(kind) => Step::Fence(kind),
+        EventKind::Choose => Step::Choose,
+        EventKind::RmwRead { .. }
+        | EventKind::LockRead
+        | EventKind::WaitWrite
+        | EventKind::WaitUnlock
+        | EventKind::WakeRead
+        | EventKind::NotifyRead => return Again::Part,
+        EventKind::LeaveCritical | EventKind::Misuse => return Again::Not,
+    })
+}
+
+impl<S: System> Explorer<'_, S> {
+    /// Makes as many of these events again as the system does in one go: how many that are.
+    pub(super) fn repeat_quickly(&mut self, order: &[u32]) -> usize {
+        let mut steps = std::mem::take(&mut self.script);
+        steps.clear();
+        for &id in order {
+            let event = self.graph().event(id);
+            match again(event) {
+                Again::Step(step) => {
+                    let Event { thread, cell, value, .. } = *event;
+                    steps.push(Repeated { thread, step, cell, value, bound: false });
+                }
+                Again::Part => {}
+                Again::Not => break,
+            }
+        }
+        let taken = self.system.repeat(&mut steps);
+        let done = self.note_repeated(order, &steps[..taken]);
+        self.script = steps;
+        done
+    }
+
+    /// Takes over what came of the steps.
+    fn note_repeated(&mut self, order: &[u32], steps: &[Repeated]) -> usize {
+        for step in steps.iter().filter(|step| step.bound) {
+            self.bound += 1;
+            let initial = self.system.initial(step.cell);
+            self.graph_mut().set_initial(step.cell, initial);
+        }
+        let mut steps = steps.iter();
+        let graph = &mut self.frames[self.depth].graph;
+        for (at, &id) in order.iter().enumerate() {
+            let event = *graph.event(id);
+            let step = match again(&event) {
+                Again::Step(_) => match steps.next() {
+                    Some(step) => Some(step),
+                    None => return at,
+                },
+                Again::Part => None,
+                Again::Not => return at,
+            };
+            if event.kind.is_read() {
+                let value = graph.value_of(event.cell, event.source);
+                graph.event_mut(id).value = value;
+            } else if let (Some(step), EventKind::Store | EventKind::InterlockedStore | EventKind::RmwWrite { .. }) =
+                (step, event.kind)
+            {
+                graph.event_mut(id).value = step.value;
+            }
+        }
+        order.len()
+    }
+}
