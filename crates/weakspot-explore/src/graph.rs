@@ -60,6 +60,11 @@ pub struct Graph {
     trail: Vec<u32>,
     trail_rows: Vec<Lanes>,
     scratch: Vec<Lanes>,
+    /// Tables of the [`revisit`]: the last write of each cell, how many events of each thread have gone, and how many
+    /// are what they were.
+    latest: Vec<u32>,
+    gone: Vec<u32>,
+    unchanged: Vec<Lanes>,
     /// Lets the entries of happens-before through, and not those of relaxed happens-before.
     strict: Vec<Lanes>,
     /// Which question is asked of the accesses.
@@ -89,6 +94,9 @@ impl Graph {
             trail: Vec::new(),
             trail_rows: Vec::new(),
             scratch: row_of(0, threads, 0),
+            latest: Vec::new(),
+            gone: Vec::new(),
+            unchanged: Vec::new(),
             strict: row_of(threads, threads, u16::MAX),
             watching: Watching::Nothing,
             watched: false,
@@ -319,12 +327,7 @@ impl Graph {
         };
         self.start_clock(&event);
         if source != NONE {
-            let row = self.happens_before.row(source);
-            if self.is_forwarded(&event) {
-                join_masked(&mut self.scratch, row, &self.strict);
-            } else {
-                join(&mut self.scratch, row);
-            }
+            self.join_source(&event);
         }
         let overwritten_by = self.write_after(cell, source);
         let id = self.push(event);
@@ -333,6 +336,17 @@ impl Graph {
             self.propagate(overwritten_by);
         }
         id
+    }
+
+    /// Joins the clock of the source of a read into the scratch row.
+    #[inline]
+    fn join_source(&mut self, read: &Event) {
+        let row = self.happens_before.row(read.source);
+        if self.is_forwarded(read) {
+            join_masked(&mut self.scratch, row, &self.strict);
+        } else {
+            join(&mut self.scratch, row);
+        }
     }
 
     /// Adds a write after `after` in coherence ([`NONE`]: first). The caller has checked that the write that comes

@@ -183,8 +183,10 @@ pub struct Repeated {
     pub step: Step,
     /// The cell, if the step has one.
     pub cell: CellId,
-    /// What a choice takes; what a write writes now is left here.
+    /// What a choice takes, and what a write wrote; what it writes now is left here.
     pub value: i64,
+    /// A write writes something else than it did.
+    pub changed: bool,
     /// The cell was [`UNBOUND`] and has got its number here.
     pub bound: bool,
 }

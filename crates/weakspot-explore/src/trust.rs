@@ -122,8 +122,8 @@ struct Item {
 
 #[derive(Debug, Clone, Copy)]
 enum Alternative {
-    /// The thread's read takes this source.
-    Source { thread: u32, kind: EventKind, cell: CellId, source: u32, doomed: bool },
+    /// The thread's read takes this source. If it is doomed, it is that of an atomic that would write this value.
+    Source { thread: u32, kind: EventKind, cell: CellId, source: u32, doomed: Option<i64> },
     /// The thread's store goes after this write.
     Place { thread: u32, kind: EventKind, cell: CellId, after: u32 },
     /// The thread's `choose` takes this value.
@@ -139,6 +139,15 @@ enum Alternative {
 struct Frame {
     graph: Graph,
     items: Vec<Item>,
+    /// An order in which SC could have executed the events that the graph began with; those that were added since came
+    /// later. If an alternative made it wrong, nobody minds: it is only where to look first.
+    order: Vec<u32>,
+}
+
+impl Frame {
+    fn new(graph: Graph) -> Self {
+        Self { graph, items: Vec::new(), order: Vec::new() }
+    }
 }
 
 /// Counters of an exploration.
@@ -198,7 +207,7 @@ impl<'s, S: System> Explorer<'s, S> {
         }
         Self {
             system,
-            frames: vec![Frame { graph, items: Vec::new() }],
+            frames: vec![Frame::new(graph)],
             depth: 0,
             lineariser: Lineariser::default(),
             map: Vec::new(),
@@ -401,7 +410,11 @@ impl<'s, S: System> Explorer<'s, S> {
 
     /// Takes up an alternative of the frame; false if it is inconsistent.
     fn take_up(&mut self, Item { len, what, .. }: Item) -> bool {
-        self.graph_mut().truncate(len);
+        let frame = &mut self.frames[self.depth];
+        frame.graph.truncate(len);
+        if frame.order.len() > len as usize {
+            frame.order.retain(|&id| id < len);
+        }
         self.counters.events += 1;
         self.loops.unsure = None;
         if self.replays {

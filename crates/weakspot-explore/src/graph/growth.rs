@@ -44,6 +44,11 @@ impl Graph {
         self.cells[cell].first == NONE && self.last_read[cell * width..][..width].iter().all(|&read| read == NONE)
     }
 
+    /// The initial value of a cell.
+    pub(crate) fn initial(&self, cell: CellId) -> i64 {
+        self.cells[cell as usize].initial
+    }
+
     /// Sets the initial value of a cell.
     pub(crate) fn set_initial(&mut self, cell: CellId, value: i64) {
         self.cells[cell as usize].initial = value;

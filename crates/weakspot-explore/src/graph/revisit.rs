@@ -1,6 +1,16 @@
 //! The graph of a revisit: some events removed, one read given a new source.
+//!
+//! # What need not be computed again
+//! Most revisits are of a late read, and most of the graph stays as it is. Two things are taken over where that is right:
+//!
+//! - *An order.* The graph before had an order in which SC could have executed it. Without the removed events, and with
+//!   the read at its end, it often is one of the new graph: it is, exactly if each read reads the last write before it
+//!   and each write comes right after the last one in coherence ([`Graph::inherit_order`]).
+//! - *Clocks.* If that is so, the write is the last of its cell and nothing comes after the read, so all edges that are
+//!   new lead to the write or to the read. The clock of an event whose past had neither of them and none of the removed
+//!   events is what it was; only the others are computed ([`Graph::inherit_clocks`]).
 
-use super::rows::Rows;
+use super::rows::{Lanes, Rows, copy_row, exceeds};
 use super::{Event, Graph, NONE, Status};
 
 impl Graph {
@@ -66,6 +76,110 @@ impl Graph {
             self.causes.join_rows(read, read_event.po_prev);
         }
         self.causes.join_rows(read, write);
+    }
+
+    /// Puts the order of the graph that this one came from, without the removed events and with the revisited read at its
+    /// end, into `order`; false if that is no order of this graph. `before` orders the first events of `from`, and those
+    /// that were added since follow in that order.
+    pub(crate) fn inherit_order(
+        &mut self,
+        from: &Self,
+        before: &[u32],
+        read: u32,
+        map: &[u32],
+        order: &mut Vec<u32>,
+    ) -> bool {
+        order.clear();
+        let new = |id: u32| if id < read { id } else { map[(id - read) as usize] };
+        let since = before.len() as u32..from.len();
+        for id in before.iter().copied().chain(since).map(new).filter(|&id| id != NONE && id != read) {
+            order.push(id);
+        }
+        order.push(read);
+        self.is_order(order)
+    }
+
+    /// Could SC have executed all events in this order?
+    fn is_order(&mut self, order: &[u32]) -> bool {
+        let (mut latest, mut gone) = (std::mem::take(&mut self.latest), std::mem::take(&mut self.gone));
+        latest.clear();
+        latest.resize(self.cells.len(), NONE);
+        gone.clear();
+        gone.resize(self.threads.len(), 0);
+        let goes = |&id: &u32| {
+            let event = self.event(id);
+            let gone: &mut u32 = &mut gone[event.thread as usize];
+            if *gone != event.index {
+                return false;
+            }
+            *gone += 1;
+            if event.kind.is_read() {
+                event.source == latest[event.cell as usize]
+            } else if event.kind.is_write() {
+                std::mem::replace(&mut latest[event.cell as usize], id) == event.co_prev
+            } else {
+                true
+            }
+        };
+        let possible = order.iter().all(goes);
+        (self.latest, self.gone) = (latest, gone);
+        possible
+    }
+
+    /// Computes happens-before along an inherited order, and takes over what is not changed.
+    pub(crate) fn inherit_clocks(&mut self, from: &Self, read: u32, map: &[u32], order: &[u32]) {
+        self.happens_before.copy_prefix(&from.happens_before, read as usize);
+        for (offset, &id) in map.iter().enumerate() {
+            if id != NONE {
+                self.happens_before.push(from.happens_before.row(read + offset as u32));
+            }
+        }
+        let limit = self.unchanged(read);
+        let write = self.len() - 1;
+        for &id in order {
+            if id == read || id == write || exceeds(self.happens_before.row(id), &limit) {
+                self.compute_clock(id);
+            }
+        }
+        self.unchanged = limit;
+        self.forget_all_answers();
+    }
+
+    /// How many events of each thread are as they were, and the revisiting write and the read after all of them.
+    fn unchanged(&mut self, read: u32) -> Vec<Lanes> {
+        let width = self.threads.len();
+        let mut limit = std::mem::take(&mut self.unchanged);
+        limit.clone_from(&self.scratch);
+        let entries = limit.as_flattened_mut();
+        let mut set = |thread: usize, count: u32| {
+            entries[thread] = count as u16;
+            if self.watched {
+                entries[width + thread] = count as u16;
+            }
+        };
+        for (thread, end) in self.threads.iter().enumerate() {
+            set(thread, end.len);
+        }
+        for id in [read, self.len() - 1] {
+            let event = self.event(id);
+            set(event.thread as usize, event.index);
+        }
+        limit
+    }
+
+    /// Computes the clock of an event from those of the events before it.
+    fn compute_clock(&mut self, id: u32) {
+        let event = *self.event(id);
+        self.start_clock(&event);
+        if event.kind.is_read() && event.source != NONE {
+            self.join_source(&event);
+        } else if event.kind.is_write() {
+            if event.co_prev != NONE {
+                super::join(&mut self.scratch, self.happens_before.row(event.co_prev));
+            }
+            self.join_readers(event.cell, event.co_prev, false);
+        }
+        copy_row(self.happens_before.row_mut(id), &self.scratch);
     }
 
     /// Closes the gaps in the numbering from `first` on.

@@ -135,12 +135,32 @@ pub(super) fn push_row(rows: &mut Vec<Lanes>, row: &[Lanes]) {
     }
 }
 
+/// Works on the lanes of two rows. A row of one is not gone through in a loop.
+#[inline]
+fn each(into: &mut [Lanes], from: &[Lanes], work: impl Fn(&mut Lanes, &Lanes)) {
+    if let ([into], [from]) = (&mut *into, from) {
+        return work(into, from);
+    }
+    for (into, from) in into.iter_mut().zip(from) {
+        work(into, from);
+    }
+}
+
+/// The same with a mask.
+#[inline]
+fn each_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes], work: impl Fn(&mut Lanes, &Lanes, &Lanes)) {
+    if let ([into], [from], [mask]) = (&mut *into, from, mask) {
+        return work(into, from, mask);
+    }
+    for ((into, from), mask) in into.iter_mut().zip(from).zip(mask) {
+        work(into, from, mask);
+    }
+}
+
 /// `into` becomes `from`.
 #[inline]
 pub(super) fn copy_row(into: &mut [Lanes], from: &[Lanes]) {
-    for (into, &from) in into.iter_mut().zip(from) {
-        *into = from;
-    }
+    each(into, from, |into, from| *into = *from);
 }
 
 #[inline]
@@ -160,34 +180,39 @@ fn unmasked(lanes: &Lanes, mask: &Lanes) -> Lanes {
     std::array::from_fn(|at| lanes[at] & !mask[at])
 }
 
+/// Is some entry of a row greater than that of another?
+#[inline]
+pub(super) fn exceeds(row: &[Lanes], limit: &[Lanes]) -> bool {
+    let more = |row: &Lanes, limit: &Lanes| -> bool {
+        let more: Lanes = std::array::from_fn(|at| row[at].saturating_sub(limit[at]));
+        more != [0; LANES]
+    };
+    if let ([row], [limit]) = (row, limit) {
+        return more(row, limit);
+    }
+    row.iter().zip(limit).any(|(row, limit)| more(row, limit))
+}
+
 /// `into` becomes the entries that `mask` lets through.
 #[inline]
 pub(super) fn copy_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
-    for ((into, from), mask) in into.iter_mut().zip(from).zip(mask) {
-        *into = masked(from, mask);
-    }
+    each_masked(into, from, mask, |into, from, mask| *into = masked(from, mask));
 }
 
 /// `into` becomes the least row that is not before either.
 #[inline]
 pub(super) fn join(into: &mut [Lanes], from: &[Lanes]) {
-    for (into, from) in into.iter_mut().zip(from) {
-        join_lanes(into, from);
-    }
+    each(into, from, join_lanes);
 }
 
 /// The same with the entries that `mask` lets through.
 #[inline]
 pub(super) fn join_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
-    for ((into, from), mask) in into.iter_mut().zip(from).zip(mask) {
-        join_lanes(into, &masked(from, mask));
-    }
+    each_masked(into, from, mask, |into, from, mask| join_lanes(into, &masked(from, mask)));
 }
 
 /// The same with the entries that `mask` holds back.
 #[inline]
 pub(super) fn join_unmasked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
-    for ((into, from), mask) in into.iter_mut().zip(from).zip(mask) {
-        join_lanes(into, &unmasked(from, mask));
-    }
+    each_masked(into, from, mask, |into, from, mask| join_lanes(into, &unmasked(from, mask)));
 }

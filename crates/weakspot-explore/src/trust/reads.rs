@@ -18,7 +18,7 @@ impl<S: System> Explorer<'_, S> {
             let overwritten_by = source;
             source = self.graph().event(source).co_prev;
             if self.satisfies(thread, kind, cell, source) {
-                let doomed = self.replays && self.is_doomed(thread, pending, source, overwritten_by);
+                let doomed = if self.replays { self.doomed(thread, pending, source, overwritten_by) } else { None };
                 self.push_item(len, Alternative::Source { thread: thread as u32, kind, cell, source, doomed });
             }
         }
@@ -47,32 +47,34 @@ impl<S: System> Explorer<'_, S> {
         }
     }
 
-    /// Would this atomic write although another atomic has taken its source? Then the graph is inconsistent until a
+    /// What this atomic would write although another atomic has taken its source. Then the graph is inconsistent until a
     /// revisit gives the other one a new source, and there is nothing to run yet.
-    fn is_doomed(&self, thread: usize, pending: Pending, source: u32, overwritten_by: u32) -> bool {
+    fn doomed(&self, thread: usize, pending: Pending, source: u32, overwritten_by: u32) -> Option<i64> {
         if !self.graph().event(overwritten_by).kind.is_exclusive_write() {
-            return false;
+            return None;
         }
         match pending {
-            Pending::Lock(_) => true,
+            Pending::Lock(_) => Some(HELD),
             Pending::Rmw { cell, .. } => {
                 let value = self.graph().value_of(cell, source);
-                // One that changes nothing may turn out to be a round of waiting, which does not write.
-                matches!(self.system.update(ThreadId::new(thread), value),
-                    Update::Acts { written: Some(written), .. } if written != value)
+                match self.system.update(ThreadId::new(thread), value) {
+                    // One that changes nothing may turn out to be a round of waiting, which does not write.
+                    Update::Acts { written, .. } => written.filter(|&written| written != value),
+                    _ => None,
+                }
             }
-            _ => false,
+            _ => None,
         }
     }
 
-    /// Adds such an atomic, for the sake of the revisits. Its value is that of a later run.
-    pub(super) fn add_doomed(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32) {
+    /// Adds such an atomic, for the sake of the revisits. If its value is another one in a later run, it will be noted.
+    pub(super) fn add_doomed(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32, value: i64) {
         let read = self.graph_mut().add_read(thread, kind, cell, source);
         let written = match kind {
             EventKind::RmwRead { drains_all } => EventKind::RmwWrite { drains_all },
             _ => EventKind::LockWrite,
         };
-        self.write_part(thread, written, read, HELD);
+        self.write_part(thread, written, read, value);
     }
 
     /// The waiters that a write of a condition variable has woken.

@@ -13,7 +13,7 @@
 use thiserror::Error;
 use weakspot_model::ids::ThreadId;
 
-use super::{Alternative, Explorer};
+use super::{Alternative, Explorer, Frame};
 use crate::graph::{Event, EventKind, NONE, Status};
 use crate::system::{Misuse, Pending, System, UNBOUND, Update};
 
@@ -61,8 +61,8 @@ impl<S: System> Explorer<'_, S> {
     /// Puts an alternative into the graph and runs the system again; false if the graph turns out inconsistent.
     pub(super) fn run_alternative(&mut self, what: Alternative) -> bool {
         let held = match what {
-            Alternative::Source { thread, kind, cell, source, doomed: true } => {
-                self.add_doomed(thread as usize, kind, cell, source);
+            Alternative::Source { thread, kind, cell, source, doomed: Some(value) } => {
+                self.add_doomed(thread as usize, kind, cell, source, value);
                 return false;
             }
             Alternative::Source { thread, kind, cell, source, .. } => {
@@ -79,12 +79,15 @@ impl<S: System> Explorer<'_, S> {
             Alternative::Waiter { read, .. } => read,
             Alternative::Revisit { read, after } => return self.revisit(read, after),
         };
-        let order = self.lineariser.linearise_holding(&self.frames[self.depth].graph, held);
-        debug_assert!(order, "an alternative keeps the graph consistent");
+        let Frame { graph, order, .. } = &mut self.frames[self.depth];
+        let possible = self.lineariser.linearise_holding(graph, held);
+        debug_assert!(possible, "an alternative keeps the graph consistent");
+        order.clear();
+        order.extend_from_slice(self.lineariser.order());
         self.run_again(held, what)
     }
 
-    /// Runs the system along the order of the lineariser. `held` is the read that the alternative is about.
+    /// Runs the system along the order of the frame. `held` is the read that the alternative is about.
     pub(super) fn run_again(&mut self, held: u32, what: Alternative) -> bool {
         self.run_along(held, Some(what))
     }
@@ -94,11 +97,11 @@ impl<S: System> Explorer<'_, S> {
         self.system.restart();
         self.bound = 0;
         self.counters.runs += 1;
-        let order = self.lineariser.take_order();
+        let order = std::mem::take(&mut self.frames[self.depth].order);
         let quickly = order.iter().rposition(|&id| id == held).unwrap_or(order.len());
         let done = self.repeat_quickly(&order[..quickly]);
         let consistent = order[done..].iter().all(|&id| self.repeat(id, held, what));
-        self.lineariser.give_back(order);
+        self.frames[self.depth].order = order;
         if !consistent {
             return false;
         }

@@ -93,16 +93,22 @@ impl<S: System> Explorer<'_, S> {
         self.counters.revisits += 1;
         if self.frames.len() == self.depth + 1 {
             let graph = Graph::new(self.system.threads(), std::iter::empty());
-            self.frames.push(Frame { graph, items: Vec::new() });
+            self.frames.push(Frame::new(graph));
         }
         let (below, above) = self.frames.split_at_mut(self.depth + 1);
-        let graph = &mut above[0].graph;
-        graph.become_revisit(&below[self.depth].graph, read, after, &mut self.map);
-        if !self.lineariser.linearise_holding(graph, if self.replays { read } else { NONE }) {
-            self.counters.inconsistent += 1;
-            return false;
+        let (below, Frame { graph, order, .. }) = (&below[self.depth], &mut above[0]);
+        graph.become_revisit(&below.graph, read, after, &mut self.map);
+        if graph.inherit_order(&below.graph, &below.order, read, &self.map, order) {
+            graph.inherit_clocks(&below.graph, read, &self.map, order);
+        } else {
+            if !self.lineariser.linearise_holding(graph, if self.replays { read } else { NONE }) {
+                self.counters.inconsistent += 1;
+                return false;
+            }
+            order.clear();
+            order.extend_from_slice(self.lineariser.order());
+            graph.compute_clocks(order);
         }
-        graph.compute_clocks(self.lineariser.order());
         self.depth += 1;
         if self.replays {
             return self.run_again(read, Alternative::Revisit { read, after });

@@ -53,30 +53,47 @@ impl<S: System> Explorer<'_, S> {
     pub(super) fn repeat_quickly(&mut self, order: &[u32]) -> usize {
         let mut steps = std::mem::take(&mut self.script);
         steps.clear();
+        let mut stopped = false;
         for &id in order {
             let event = self.graph().event(id);
             match again(event) {
                 Again::Step(step) => {
                     let Event { thread, cell, value, .. } = *event;
-                    steps.push(Repeated { thread, step, cell, value, bound: false });
+                    steps.push(Repeated { thread, step, cell, value, changed: false, bound: false });
                 }
                 Again::Part => {}
-                Again::Not => break,
+                Again::Not => {
+                    stopped = true;
+                    break;
+                }
             }
         }
         let taken = self.system.repeat(&mut steps);
-        let done = self.note_repeated(order, &steps[..taken]);
+        let changed = self.note_cells(&steps[..taken]);
+        let all = taken == steps.len() && !stopped;
+        let done = if all && !changed { order.len() } else { self.note_values(order, &steps[..taken]) };
         self.script = steps;
         done
     }
 
-    /// Takes over what came of the steps.
-    fn note_repeated(&mut self, order: &[u32], steps: &[Repeated]) -> usize {
-        for step in steps.iter().filter(|step| step.bound) {
-            self.bound += 1;
-            let initial = self.system.initial(step.cell);
-            self.graph_mut().set_initial(step.cell, initial);
+    /// Takes over the initial values of the cells that the steps use; true if any value is not what it was.
+    fn note_cells(&mut self, steps: &[Repeated]) -> bool {
+        let mut changed = false;
+        for step in steps {
+            changed |= step.changed;
+            if step.bound {
+                self.bound += 1;
+                let initial = self.system.initial(step.cell);
+                changed |= self.graph().initial(step.cell) != initial;
+                self.graph_mut().set_initial(step.cell, initial);
+            }
         }
+        changed
+    }
+
+    /// Takes over the values of the steps: how many events they are.
+    #[cold]
+    fn note_values(&mut self, order: &[u32], steps: &[Repeated]) -> usize {
         let mut steps = steps.iter();
         let graph = &mut self.frames[self.depth].graph;
         for (at, &id) in order.iter().enumerate() {

@@ -35,7 +35,7 @@ impl<S: System> Explorer<'_, S> {
         let Subtree { graph, item } = subtree;
         self.depth = 0;
         self.frames.truncate(1);
-        self.frames[0] = Frame { graph, items: vec![item] };
+        self.frames[0] = Frame { items: vec![item], ..Frame::new(graph) };
         if !self.replays {
             self.renew_tokens();
         }

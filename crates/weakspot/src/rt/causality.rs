@@ -8,8 +8,6 @@
 //! Clocks are compared only where plain memory is accessed ([`super::Tracked`]). A race is reported with both places. It
 //! is exact for each trace: happens-before depends on reads-from and release sequences alone, not on the interleaving.
 
-use weakspot_explore::clocks::ClockTable;
-
 use super::Place;
 use super::objects::{NO_CLOCK, Object};
 
@@ -39,6 +37,93 @@ impl Sync {
 /// Clocks of each thread: what it knows, what it has read without acquiring, what its last release fence released.
 const ROWS_OF_A_THREAD: u32 = 3;
 
+/// Entries of a clock that are handled together.
+const LANES: usize = 4;
+type Lanes = [u32; LANES];
+
+/// Clocks of the same width. Most models have at most [`LANES`] threads, and then a clock is one register.
+#[derive(Debug)]
+struct Clocks {
+    stride: usize,
+    lanes: Vec<Lanes>,
+}
+
+impl Clocks {
+    fn new(threads: usize) -> Self {
+        Self { stride: threads.div_ceil(LANES), lanes: Vec::new() }
+    }
+
+    fn rows(&self) -> usize {
+        self.lanes.len() / self.stride
+    }
+
+    #[inline]
+    fn row(&self, row: u32) -> &[Lanes] {
+        let start = row as usize * self.stride;
+        &self.lanes[start..start + self.stride]
+    }
+
+    #[inline]
+    fn row_mut(&mut self, row: u32) -> &mut [Lanes] {
+        let start = row as usize * self.stride;
+        &mut self.lanes[start..start + self.stride]
+    }
+
+    #[inline]
+    fn entry(&self, row: u32, thread: u32) -> u32 {
+        self.row(row)[thread as usize / LANES][thread as usize % LANES]
+    }
+
+    #[inline]
+    fn tick(&mut self, row: u32, thread: u32) {
+        self.row_mut(row)[thread as usize / LANES][thread as usize % LANES] += 1;
+    }
+
+    #[inline]
+    fn resize(&mut self, rows: usize) {
+        self.lanes.resize(rows * self.stride, [0; LANES]);
+    }
+
+    /// Joins one clock into another.
+    #[inline]
+    fn join_rows(&mut self, into: u32, from: u32) {
+        for at in 0..self.stride {
+            let other = self.lanes[from as usize * self.stride + at];
+            join_lanes(&mut self.lanes[into as usize * self.stride + at], other);
+        }
+    }
+
+    /// Makes room for more threads.
+    fn widen(&mut self, threads: usize) {
+        let stride = threads.div_ceil(LANES);
+        if stride > self.stride {
+            let old = std::mem::replace(self, Self { stride, lanes: Vec::new() });
+            self.resize(old.rows());
+            for row in 0..old.rows() as u32 {
+                self.row_mut(row)[..old.stride].copy_from_slice(old.row(row));
+            }
+        }
+    }
+}
+
+#[inline]
+fn join_lanes(into: &mut Lanes, from: Lanes) {
+    for (into, from) in into.iter_mut().zip(from) {
+        *into = (*into).max(from);
+    }
+}
+
+/// `into` becomes the least clock that is not before either.
+#[inline]
+fn join(into: &mut [Lanes], from: &[Lanes]) {
+    if let ([into], &[from]) = (&mut *into, from) {
+        return join_lanes(into, from);
+    }
+    for (into, &from) in into.iter_mut().zip(from) {
+        join_lanes(into, from);
+    }
+}
+
 /// An access to plain memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
@@ -67,40 +152,35 @@ struct Read {
 /// The clocks of a run.
 #[derive(Debug)]
 pub(crate) struct Causality {
-    clocks: ClockTable,
+    /// Of the threads.
+    threads: Clocks,
+    /// Of the objects that have released something.
+    objects: Clocks,
     plains: Vec<Plain>,
     reads: Vec<Read>,
-    threads: usize,
 }
 
 impl Causality {
     pub(crate) fn new() -> Self {
-        Self { clocks: ClockTable::new(1), plains: Vec::new(), reads: Vec::new(), threads: 1 }
+        let mut threads = Clocks::new(1);
+        threads.resize(ROWS_OF_A_THREAD as usize);
+        Self { threads, objects: Clocks::new(1), plains: Vec::new(), reads: Vec::new() }
     }
 
     /// A new run.
     pub(crate) fn reset(&mut self) {
-        self.clocks.reset(self.threads * ROWS_OF_A_THREAD as usize);
+        self.threads.lanes.fill([0; LANES]);
+        self.objects.lanes.clear();
         self.plains.clear();
         self.reads.clear();
-        self.clocks.row_mut(0)[0] = 1;
+        self.threads.tick(0, 0);
     }
 
-    /// There is one more thread. Rows of objects move behind those of the threads.
+    /// There are more threads.
     pub(crate) fn widen(&mut self, threads: usize) {
-        let old = std::mem::replace(&mut self.clocks, ClockTable::new(threads));
-        let old_threads = std::mem::replace(&mut self.threads, threads);
-        let own = old_threads * ROWS_OF_A_THREAD as usize;
-        self.clocks.reset(threads * ROWS_OF_A_THREAD as usize + old.rows() - own);
-        for row in 0..old.rows() {
-            let to = if row < own { row } else { row + (threads - old_threads) * ROWS_OF_A_THREAD as usize };
-            self.clocks.row_mut(to as u32)[..old_threads].copy_from_slice(old.row(row as u32));
-        }
-    }
-
-    /// How far the rows of objects have moved when the number of threads has changed.
-    pub(crate) fn first_free_row(&self) -> u32 {
-        self.threads as u32 * ROWS_OF_A_THREAD
+        self.threads.widen(threads);
+        self.objects.widen(threads);
+        self.threads.resize(threads * ROWS_OF_A_THREAD as usize);
     }
 
     fn knows(thread: u32) -> u32 {
@@ -117,20 +197,18 @@ impl Causality {
 
     /// The thread's time passes: what it does now is after what it released before.
     fn tick(&mut self, thread: u32) {
-        self.clocks.row_mut(Self::knows(thread))[thread as usize] += 1;
+        self.threads.tick(Self::knows(thread), thread);
     }
 
     fn copy(&mut self, into: u32, from: u32) {
-        self.clocks.row_mut(into).fill(0);
-        self.clocks.join_rows(into, from);
+        let stride = self.threads.stride;
+        let from = from as usize * stride;
+        self.threads.lanes.copy_within(from..from + stride, into as usize * stride);
     }
 
-    fn row_of(&mut self, object: &mut Object) -> u32 {
-        if object.released == NO_CLOCK {
-            object.released = self.clocks.rows() as u32 - self.first_free_row();
-            self.clocks.push_zero();
-        }
-        object.released + self.first_free_row()
+    /// Which clock of a thread its writes release.
+    fn source_of(thread: u32, sync: Sync) -> u32 {
+        if sync.releases() { Self::knows(thread) } else { Self::fenced(thread) }
     }
 
     /// A thread reads the newest write of an object.
@@ -139,40 +217,42 @@ impl Causality {
             return;
         }
         let into = if sync.acquires() { Self::knows(thread) } else { Self::unacquired(thread) };
-        let row = object.released + self.first_free_row();
-        self.clocks.join_rows(into, row);
+        join(self.threads.row_mut(into), self.objects.row(object.released));
     }
 
     /// A thread writes an object; `continues` a release sequence if it is a read-modify-write.
     pub(crate) fn write(&mut self, thread: u32, object: &mut Object, sync: Sync, continues: bool) {
-        let from = if sync.releases() { Self::knows(thread) } else { Self::fenced(thread) };
-        if !sync.releases() && object.released == NO_CLOCK && self.clocks.row(from).iter().all(|&time| time == 0) {
-            return;
+        let from = self.threads.row(Self::source_of(thread, sync));
+        if object.released == NO_CLOCK {
+            if !sync.releases() && from.iter().flatten().all(|&time| time == 0) {
+                return;
+            }
+            object.released = self.objects.rows() as u32;
+            self.objects.lanes.extend_from_slice(from);
+        } else if continues {
+            join(self.objects.row_mut(object.released), from);
+        } else {
+            self.objects.row_mut(object.released).copy_from_slice(from);
         }
-        let row = self.row_of(object);
-        if !continues {
-            self.clocks.row_mut(row).fill(0);
-        }
-        self.clocks.join_rows(row, from);
         if sync.releases() {
             self.tick(thread);
         }
     }
 
-    /// A thread makes a store that is not in memory yet: the row of what it releases, for the object to take later.
+    /// A thread makes a store that is not in memory yet: the clock of what it releases, for the object to take later.
     pub(crate) fn issue(&mut self, thread: u32, sync: Sync) -> u32 {
-        let from = if sync.releases() { Self::knows(thread) } else { Self::fenced(thread) };
-        self.clocks.push_copy(from);
+        let row = self.objects.rows() as u32;
+        self.objects.lanes.extend_from_slice(self.threads.row(Self::source_of(thread, sync)));
         if sync.releases() {
             self.tick(thread);
         }
-        self.clocks.rows() as u32 - 1 - self.first_free_row()
+        row
     }
 
     /// A fence.
     pub(crate) fn fence(&mut self, thread: u32, sync: Sync) {
         if sync.acquires() {
-            self.clocks.join_rows(Self::knows(thread), Self::unacquired(thread));
+            self.threads.join_rows(Self::knows(thread), Self::unacquired(thread));
         }
         if sync.releases() {
             self.copy(Self::fenced(thread), Self::knows(thread));
@@ -189,16 +269,15 @@ impl Causality {
 
     /// A thread has ended, and another one knows.
     pub(crate) fn join(&mut self, thread: u32, ended: u32) {
-        self.clocks.join_rows(Self::knows(thread), Self::knows(ended));
+        self.threads.join_rows(Self::knows(thread), Self::knows(ended));
     }
 
     /// Does everything that `earlier` has done happen before what `thread` does next?
     pub(crate) fn is_after(&self, thread: u32, earlier: &Object) -> bool {
-        if earlier.released == NO_CLOCK {
-            return true;
+        earlier.released == NO_CLOCK || {
+            let (released, known) = (self.objects.row(earlier.released), self.threads.row(Self::knows(thread)));
+            released.iter().flatten().zip(known.iter().flatten()).all(|(released, known)| released <= known)
         }
-        let row = self.clocks.row(earlier.released + self.first_free_row());
-        weakspot_explore::clocks::at_most(row, self.clocks.row(Self::knows(thread)))
     }
 
     /// New plain memory.
@@ -208,7 +287,7 @@ impl Causality {
     }
 
     fn happened_before(&self, access: &Access, thread: u32) -> bool {
-        self.clocks.entry(Self::knows(thread), access.thread as usize) >= access.time
+        self.threads.entry(Self::knows(thread), access.thread) >= access.time
     }
 
     /// An access to plain memory; the access it races with, if any.
@@ -219,7 +298,7 @@ impl Causality {
         {
             return Err(write);
         }
-        let time = self.clocks.entry(Self::knows(thread), thread as usize);
+        let time = self.threads.entry(Self::knows(thread), thread);
         let access = Access { thread, time, place, writes };
         if writes {
             self.reads_before(reads, thread)?;

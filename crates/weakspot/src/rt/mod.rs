@@ -33,7 +33,7 @@ pub(crate) mod objects;
 pub(crate) mod overflow;
 pub(crate) mod panics;
 pub(crate) mod runtime;
-mod script;
+pub(crate) mod script;
 pub(crate) mod stacks;
 mod synchronise;
 pub(crate) mod system;

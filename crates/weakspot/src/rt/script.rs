@@ -4,6 +4,8 @@
 //! are steps left, a thread that posts an event looks whether the next step is its own. If so, and if it fits, the event
 //! happens at once and the thread runs on; otherwise it suspends, and the thread whose turn it is goes on.
 //!
+//! Loads, stores and atomics do not even post their events then: see [`Runtime::load_again`] and its like.
+//!
 //! The values of atomics are kept beside their objects meanwhile, because that is what the explorer knows of them: memory
 //! may have been written through pointers that it knows nothing of.
 //!
@@ -11,9 +13,11 @@
 
 use weakspot_explore::system::{Repeated, Step, UNBOUND};
 
-use super::enter;
-use super::lane::{Effect, Operation};
+use super::causality::Sync;
+use super::lane::{Effect, Happened, Operation};
+use super::objects::Object;
 use super::runtime::{Runtime, State};
+use super::{Place, enter};
 
 /// The steps of a run that are known.
 #[derive(Default)]
@@ -40,91 +44,208 @@ impl Script {
     }
 }
 
+/// The object of a step, if it is the one of this cell. One that has no number yet gets that of the cell.
+#[inline]
+fn find<'o>(
+    objects: &'o mut [Object],
+    bound: &mut Vec<u32>,
+    object: u32,
+    step: &mut Repeated,
+) -> Option<&'o mut Object> {
+    let found = &mut objects[object as usize];
+    if found.cell == UNBOUND {
+        found.cell = step.cell;
+        step.bound = true;
+        bind(bound, object, step.cell);
+    }
+    (found.cell == step.cell).then_some(found)
+}
+
+/// Notes what a step writes.
+#[inline]
+fn write(step: &mut Repeated, value: u64) {
+    step.changed = step.value != value as i64;
+    step.value = value as i64;
+}
+
+/// Notes the object of a cell.
+pub(super) fn bind(bound: &mut Vec<u32>, object: u32, cell: u32) {
+    if bound.len() <= cell as usize {
+        bound.resize(cell as usize + 1, u32::MAX);
+    }
+    bound[cell as usize] = object;
+}
+
 impl State {
     /// Takes the next step of the script, which is that of a thread that has posted an event.
     pub(super) fn take_step(&mut self) -> Taken {
-        let Repeated { thread, step, cell, value, .. } = self.script.steps[self.script.next];
-        let operation = self.lanes[thread as usize].operation;
-        let object = Self::object_of(operation);
-        if let Some(object) = object
-            && self.objects[object as usize].cell == UNBOUND
-        {
-            self.bind(object, cell);
-            self.script.steps[self.script.next].bound = true;
-        }
-        let fits = match (step, operation) {
-            (Step::Rest, _) => true,
-            (Step::Acquire, Operation::Wait { mutex, .. }) => self.objects[mutex as usize].cell == cell,
-            _ => object.is_none_or(|object| self.objects[object as usize].cell == cell),
-        };
-        let result = if fits { self.result_of(step, operation, value) } else { None };
-        match result {
-            Some(result) => {
-                self.script.next += 1;
-                if step == Step::Rest {
-                    return Taken::Rests;
-                }
-                Runtime::note_event(self, thread as usize, result);
-                Taken::Goes(result)
+        let thread = self.script.steps[self.script.next].thread as usize;
+        if self.script.steps[self.script.next].step == Step::Rest {
+            if let Some(object) = Self::object_of(self.lanes[thread].operation) {
+                find(&mut self.objects, &mut self.bound, object, &mut self.script.steps[self.script.next]);
             }
-            None => Taken::Differs,
+            self.script.next += 1;
+            return Taken::Rests;
         }
+        let Some(result) = self.result_of_step(thread) else { return Taken::Differs };
+        self.script.next += 1;
+        Runtime::note_event(self, thread, result);
+        Taken::Goes(result)
     }
 
-    /// The result of a step, if this is what the thread is about to do.
+    /// The result of the next step, if this is what the thread is about to do.
     #[inline]
-    fn result_of(&mut self, step: Step, operation: Operation, choice: i64) -> Option<i64> {
-        Some(match (step, operation) {
-            (Step::Load, Operation::Load(object)) => self.objects[object as usize].value as i64,
+    fn result_of_step(&mut self, thread: usize) -> Option<i64> {
+        let Self { lanes, objects, bound, script, .. } = self;
+        let lane = &mut lanes[thread];
+        let step = &mut script.steps[script.next];
+        Some(match (step.step, lane.operation) {
+            (Step::Load, Operation::Load(object)) => find(objects, bound, object, step)?.value as i64,
             (Step::Store, Operation::Store(object, value))
             | (Step::InterlockedStore, Operation::InterlockedStore(object, value)) => {
-                self.objects[object as usize].value = value;
-                self.script.steps[self.script.next].value = value as i64;
+                find(objects, bound, object, step)?.value = value;
+                write(step, value);
                 0
             }
             (Step::Rmw { drains_all, writes }, Operation::Rmw { object, drains_all: now, probe })
                 if drains_all == now =>
             {
-                return self.update_again(object, probe, writes);
+                let current = &mut find(objects, bound, object, step)?.value;
+                // SAFETY: the thread is suspended, or about to be, in the call that owns the probe.
+                let (read, effect) = unsafe { (*probe)(Some(*current)) };
+                match effect {
+                    Effect::Writes(value) if writes || value == read => {
+                        *current = value;
+                        write(step, value);
+                        lane.written.set(Some(value as i64));
+                    }
+                    Effect::Reads if !writes => {}
+                    _ => return None,
+                }
+                read as i64
             }
-            (Step::Rmw { writes: false, .. }, Operation::TryLock(_)) => 0,
-            (Step::Acquire, Operation::TryLock(_)) => 1,
-            (Step::Choose, Operation::Choose(count)) if (0..i64::from(count)).contains(&choice) => choice,
+            (Step::Rmw { writes: false, .. }, Operation::TryLock(object)) => {
+                find(objects, bound, object, step).map(|_| 0)?
+            }
+            (Step::Acquire, Operation::TryLock(object)) => find(objects, bound, object, step).map(|_| 1)?,
+            (Step::Choose, Operation::Choose(count)) if (0..i64::from(count)).contains(&step.value) => step.value,
             (Step::Fence(kind), Operation::Fence(now)) if kind == now => 0,
-            (Step::Acquire, Operation::Lock(_) | Operation::Wait { .. })
-            | (Step::Unlock, Operation::Unlock(_))
-            | (Step::Notify, Operation::Notify { .. })
-            | (Step::Signal, Operation::Spawn { .. } | Operation::End(_))
-            | (Step::Await, Operation::Begin(_) | Operation::Join { .. })
-            | (Step::Rest, _) => 0,
+            (Step::Acquire, Operation::Lock(object) | Operation::Wait { mutex: object, .. })
+            | (Step::Unlock, Operation::Unlock(object))
+            | (Step::Notify, Operation::Notify { condvar: object, .. })
+            | (Step::Signal, Operation::Spawn { birth: object, .. } | Operation::End(object))
+            | (Step::Await, Operation::Begin(object) | Operation::Join { end: object, .. }) => {
+                find(objects, bound, object, step).map(|_| 0)?
+            }
             _ => return None,
         })
     }
+}
 
-    /// The result of an atomic, if it writes as it did.
-    fn update_again(
-        &mut self,
-        object: u32,
-        probe: *const (dyn Fn(Option<u64>) -> (u64, Effect) + 'static),
-        writes: bool,
-    ) -> Option<i64> {
-        let current = self.objects[object as usize].value;
-        // SAFETY: the thread is suspended, or about to be, in the call that owns the probe.
-        let (_, effect) = unsafe { (*probe)(Some(current)) };
-        match effect {
-            Effect::Writes(value) if writes || value == current => {
-                self.objects[object as usize].value = value;
-                let step = self.script.next;
-                self.script.steps[step].value = value as i64;
-                let thread = self.script.steps[step].thread;
-                self.lanes[thread as usize].written.set(Some(value as i64));
-            }
-            Effect::Reads if !writes => {}
-            _ => return None,
-        }
-        Some(current as i64)
+/// An access to an atomic that may be the next step of the script.
+#[derive(Clone, Copy)]
+pub(crate) struct Again {
+    pub(crate) object: u32,
+    pub(crate) what: &'static str,
+    pub(crate) place: Place,
+}
+
+impl State {
+    /// Does nothing stand against taking the next step without posting it? It has to be the thread's, about this object,
+    /// which has a number; and the thread is neither unwinding nor in a destructor that is watched.
+    #[inline]
+    fn is_next(&self, thread: u32, object: u32) -> bool {
+        self.script.steps.get(self.script.next).is_some_and(|step| {
+            let lane = &self.lanes[thread as usize];
+            step.thread == thread
+                && step.cell == self.objects[object as usize].cell
+                && !lane.unwinding
+                && lane.last_owner_of.is_none()
+        })
+    }
+
+    /// The next step of the script has been taken.
+    #[inline]
+    fn took(&mut self, thread: u32, again: Again, operation: Operation, result: i64, written: Option<i64>) {
+        let Again { what, place, .. } = again;
+        self.script.next += 1;
+        let lane = &mut self.lanes[thread as usize];
+        (lane.marker, lane.place) = (0, place);
+        self.log.push(Happened { thread, operation, what, place, result, written });
     }
 }
+
+impl Runtime {
+    /// A load that is the next step of the script: the value. `None`: it has to be posted.
+    #[inline]
+    pub(crate) fn load_again(&self, again: Again, sync: Sync) -> Option<u64> {
+        let (state, thread) = (&mut *self.state(), self.thread.get());
+        if !state.is_next(thread, again.object) || state.script.steps[state.script.next].step != Step::Load {
+            return None;
+        }
+        let object = &state.objects[again.object as usize];
+        let value = object.value;
+        state.causality.read(thread, object, sync);
+        state.took(thread, again, Operation::Load(again.object), value as i64, None);
+        Some(value)
+    }
+
+    /// The same for a store: false if it has to be posted.
+    #[inline]
+    pub(crate) fn store_again(&self, again: Again, value: u64, interlocked: bool, sync: Sync) -> bool {
+        let (state, thread) = (&mut *self.state(), self.thread.get());
+        let kind = if interlocked { Step::InterlockedStore } else { Step::Store };
+        if !state.is_next(thread, again.object) || state.script.steps[state.script.next].step != kind {
+            return false;
+        }
+        let object = &mut state.objects[again.object as usize];
+        object.value = value;
+        write(&mut state.script.steps[state.script.next], value);
+        state.causality.write(thread, object, sync, false);
+        let operation = if interlocked { Operation::InterlockedStore } else { Operation::Store };
+        state.took(thread, again, operation(again.object, value), 0, None);
+        true
+    }
+
+    /// The same for an atomic: what it read. It synchronises as the first ordering says if it writes, else as the other.
+    #[inline]
+    pub(crate) fn update_again(
+        &self,
+        again: Again,
+        drains_all: bool,
+        (success, failure): (Sync, Sync),
+        new: impl Fn(u64) -> Option<u64>,
+    ) -> Option<u64> {
+        let (state, thread) = (&mut *self.state(), self.thread.get());
+        if !state.is_next(thread, again.object) {
+            return None;
+        }
+        let step = &mut state.script.steps[state.script.next];
+        let object = &mut state.objects[again.object as usize];
+        let old = object.value;
+        let written = new(old);
+        let writes = match step.step {
+            Step::Rmw { drains_all: then, writes } if then == drains_all => writes,
+            _ => return None,
+        };
+        match written {
+            Some(value) if writes || value == old => {
+                object.value = value;
+                write(step, value);
+                state.causality.read(thread, object, success);
+                state.causality.write(thread, object, success, true);
+            }
+            None if !writes => state.causality.read(thread, object, failure),
+            _ => return None,
+        }
+        let operation = Operation::Rmw { object: again.object, drains_all, probe: &raw const NO_PROBE };
+        state.took(thread, again, operation, old as i64, written.map(|value| value as i64));
+        Some(old)
+    }
+}
+
+/// What is in the place of the probe of an atomic that was not posted.
+static NO_PROBE: fn(Option<u64>) -> (u64, Effect) = |_| (0, Effect::Reads);
 
 impl Runtime {
     /// Runs the threads along a script, from the beginning of a run, as far as they follow it: how many steps that is.

@@ -9,6 +9,7 @@ use weakspot_model::ids::{Site, ThreadId};
 
 use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
 use super::runtime::{Mode, Runtime, State};
+use super::script::bind;
 use super::{enter, overflow, panics, stacks};
 use crate::failure::{Failure, FailureKind};
 
@@ -104,15 +105,6 @@ impl State {
             _ => return None,
         })
     }
-
-    /// Gives an object the number of a cell.
-    pub(super) fn bind(&mut self, object: u32, cell: CellId) {
-        self.objects[object as usize].cell = cell;
-        if self.bound.len() <= cell as usize {
-            self.bound.resize(cell as usize + 1, u32::MAX);
-        }
-        self.bound[cell as usize] = object;
-    }
 }
 
 /// The life of a thread inside its coroutine.
@@ -163,7 +155,9 @@ impl System for Live<'_> {
     fn bind(&mut self, thread: ThreadId, cell: CellId) {
         let state = &mut *self.runtime.state();
         let object = State::object_of(state.lanes[thread.index()].operation);
-        state.bind(object.expect("invariant: only unbound objects are bound"), cell);
+        let object = object.expect("invariant: only unbound objects are bound");
+        state.objects[object as usize].cell = cell;
+        bind(&mut state.bound, object, cell);
     }
 
     fn repeat(&mut self, steps: &mut Vec<Repeated>) -> usize {

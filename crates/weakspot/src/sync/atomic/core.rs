@@ -7,6 +7,7 @@ use weakspot_model::ir::FenceKind;
 
 use crate::rt::lane::Effect;
 use crate::rt::objects::Stamp;
+use crate::rt::script::Again;
 use crate::rt::{Place, Runtime, Sync};
 
 /// An ordering, as far as synchronisation goes.
@@ -47,6 +48,9 @@ impl<'a, M: Memory> Access<'a, M> {
             Ordering::AcqRel => panic!("there is no such thing as an acquire-release load"),
             _ => {}
         }
+        if let Some(bits) = self.runtime.load_again(self.again("load"), sync_of(order)) {
+            return bits;
+        }
         let bits = self.runtime.load(self.object, || self.memory.get(), self.place);
         self.runtime.synchronise_load(self.object, sync_of(order));
         bits
@@ -64,6 +68,9 @@ impl<'a, M: Memory> Access<'a, M> {
             _ => {}
         }
         let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
+        if self.runtime.store_again(self.again("store"), bits, interlocked, sync_of(order)) {
+            return self.memory.set(bits);
+        }
         self.runtime.store(self.object, bits, interlocked, self.place);
         self.memory.set(bits);
         if interlocked {
@@ -71,6 +78,11 @@ impl<'a, M: Memory> Access<'a, M> {
         } else {
             self.runtime.synchronise_plain_store(self.object, sync_of(order), self.place);
         }
+    }
+
+    #[inline]
+    fn again(&self, what: &'static str) -> Again {
+        Again { object: self.object, what, place: self.place }
     }
 
     /// The ordering, or `SeqCst` where that is tried out.
@@ -89,11 +101,18 @@ impl<'a, M: Memory> Access<'a, M> {
         failure: Ordering,
         new: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
+        let drains_all = self.strengthened(order) != Ordering::Relaxed;
+        let syncs = (sync_of(order), sync_of(failure));
+        if let Some(old) = self.runtime.update_again(self.again(what), drains_all, syncs, &new) {
+            if let Some(bits) = new(old) {
+                self.memory.set(bits);
+            }
+            return old;
+        }
         let probe = |bits: Option<u64>| {
             let bits = bits.unwrap_or_else(|| self.memory.get());
             (bits, new(bits).map_or(Effect::Reads, Effect::Writes))
         };
-        let drains_all = self.strengthened(order) != Ordering::Relaxed;
         let old = self.runtime.rmw(self.object, drains_all, &probe, what, self.place);
         match new(old) {
             Some(bits) => {
