@@ -15,13 +15,13 @@ struct Table<'a, const STRIDE: usize> {
 }
 
 impl<const STRIDE: usize> Table<'_, STRIDE> {
-    #[inline(always)]
+    #[inline]
     fn stride(&self) -> usize {
         if STRIDE == 0 { self.stride } else { STRIDE }
     }
 
     /// Joins what `keep` leaves of one row (it is given the row's lanes and those of the mask) into another.
-    #[inline(always)]
+    #[inline]
     fn join(&mut self, into: u32, from: u32, keep: impl Fn(u16, u16) -> u16) {
         let stride = self.stride();
         let (into, from) = (into as usize * stride, from as usize * stride);
@@ -33,7 +33,7 @@ impl<const STRIDE: usize> Table<'_, STRIDE> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn set(&mut self, row: u32, column: usize, entry: u32) {
         let start = row as usize * self.stride() * LANES;
         self.lanes.as_flattened_mut()[start + column] = entry as u16;
@@ -105,7 +105,7 @@ impl Graph {
     }
 
     /// What comes before an event in program order: all of it in happens-before, as far as TSO keeps it in the other half.
-    #[inline(always)]
+    #[inline]
     fn join_program_order<const STRIDE: usize, const WATCHED: bool>(
         &self,
         table: &mut Table<'_, STRIDE>,
