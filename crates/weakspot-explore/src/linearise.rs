@@ -43,6 +43,16 @@ impl Lineariser {
         self.order.len() == graph.events().len()
     }
 
+    /// Takes the order away; [`Lineariser::give_back`] returns the memory.
+    pub(crate) fn take_order(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.order)
+    }
+
+    /// Takes back the memory of an order.
+    pub(crate) fn give_back(&mut self, order: Vec<u32>) {
+        self.order = order;
+    }
+
     /// Orders the events that `wanted` allows, which have to be closed under happens-before.
     pub fn linearise_some(&mut self, graph: &Graph, wanted: impl Fn(u32) -> bool) {
         self.prepare(graph);

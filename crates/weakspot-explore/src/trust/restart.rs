@@ -89,20 +89,27 @@ impl<S: System> Explorer<'_, S> {
 
     /// Runs the system along the order of the frame. `held` is the read that the alternative is about.
     pub(super) fn run_again(&mut self, held: u32, what: Alternative) -> bool {
-        self.run_along(held, Some(what))
+        let order = std::mem::take(&mut self.frames[self.depth].order);
+        let consistent = self.run_along(&order, held, Some(what));
+        self.frames[self.depth].order = order;
+        consistent
     }
 
-    /// The same, where there may be no alternative: then nothing is held.
-    pub(super) fn run_along(&mut self, held: u32, what: Option<Alternative>) -> bool {
+    /// Runs the system along the order that the lineariser found last, which may be one of a part of the graph.
+    pub(super) fn run_linearised(&mut self) {
+        let order = self.lineariser.take_order();
+        self.run_along(&order, NONE, None);
+        self.lineariser.give_back(order);
+    }
+
+    /// Runs the system along an order. Without an alternative nothing is held.
+    fn run_along(&mut self, order: &[u32], held: u32, what: Option<Alternative>) -> bool {
         self.system.restart();
         self.bound = 0;
         self.counters.runs += 1;
-        let order = std::mem::take(&mut self.frames[self.depth].order);
         let quickly = order.iter().rposition(|&id| id == held).unwrap_or(order.len());
         let done = self.repeat_quickly(&order[..quickly]);
-        let consistent = order[done..].iter().all(|&id| self.repeat(id, held, what));
-        self.frames[self.depth].order = order;
-        if !consistent {
+        if !order[done..].iter().all(|&id| self.repeat(id, held, what)) {
             return false;
         }
         for thread in 0..self.graph().width() {
