@@ -211,3 +211,49 @@ fn no_time_at_all_is_an_inconclusive_answer() {
         assert!(out_of_time || model == Sc, "{} under {}", report.transitions, model.name());
     }
 }
+
+#[test]
+fn a_program_too_large_for_the_search_by_memory_is_not_called_verified() {
+    // One thread has more local states than that search takes in.
+    let text = "shared x;
+        thread a { let n = 0; while n < 220000 { let r = x; n = n + 1; } assert(false); }
+        thread b { x = 1; }";
+    violation(text, Tso);
+}
+
+#[test]
+fn a_program_that_counts_for_ever_gets_no_verdict() {
+    let text = "shared x, y;
+        thread a { loop { x = x + 1; } }
+        thread b { loop { y = x; } }";
+    let options = SymbolicOptions { max_states: Some(2_000), ..SymbolicOptions::new(Tso) };
+    let report = symbolic::verify(&program(text), &options, &Budget::unlimited(), &()).unwrap();
+    assert_eq!(report.verdict, Verdict::Inconclusive(Limit::States(2_000)));
+}
+
+#[test]
+fn a_thread_that_fails_when_it_notifies_wakes_one_that_waits() {
+    let text = "shared flag; mutex m; condvar c;
+        thread b { lock(m); let r = flag; if r == 1 { notify_one(c); assert(false); } unlock(m); }
+        thread a { lock(m); flag = 1; wait(c, m); unlock(m); }";
+    for model in [Sc, Tso, Pso] {
+        let options = SymbolicOptions { allow_deadlock: true, all_errors: true, ..SymbolicOptions::new(model) };
+        let report = symbolic::verify(&program(text), &options, &Budget::unlimited(), &()).unwrap();
+        let Verdict::Violated(witness) = report.verdict else { panic!("nothing found under {}", model.name()) };
+        assert_eq!(witness.problem.kind, ProblemKind::Assertion);
+    }
+}
+
+#[test]
+fn error_states_that_are_many_are_counted_without_being_listed() {
+    // Five threads with 40 values each, all of them inside at once: no table could hold that many error states.
+    let text = "shared x;
+        thread p[5] { let v = choose(1..=40); let w = x; critical { } assert(v + w < 100); }";
+    let options = SymbolicOptions { all_errors: true, ..SymbolicOptions::new(Tso) };
+    let report = symbolic::verify(&program(text), &options, &Budget::unlimited(), &()).unwrap();
+    assert!(matches!(report.verdict, Verdict::Violated(_)));
+    // Each thread is at its start (1), has chosen (40), is inside (40) or has ended (1); two or more are inside.
+    let (all, places): (u64, u64) = (1 + 40 + 40 + 1, 40);
+    let outside = all - places;
+    assert_eq!(report.errors, all.pow(5) - outside.pow(5) - 5 * places * outside.pow(4));
+}

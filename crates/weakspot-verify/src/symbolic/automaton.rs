@@ -35,9 +35,9 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use weakspot_model::ids::{Loc, ThreadId};
-use weakspot_model::task::Budget;
+use weakspot_model::task::{Budget, Limit};
 
-pub(super) use self::configurations::{Configuration, Solo, SoloStep};
+pub(super) use self::configurations::{Configuration, Resting, Solo, SoloStep};
 use self::dfa::Dfa;
 use self::meter::Meter;
 use crate::threads::LocalId;
@@ -90,6 +90,7 @@ enum Operation {
     Widened(Language, usize),
     Overtaking(Language, ThreadId, Symbol),
     ThinnedByLocation(Language),
+    Controls(Language),
 }
 
 /// The arena of languages over one alphabet.
@@ -136,7 +137,7 @@ impl Languages {
         languages
     }
 
-    /// From now on operations stop when the budget's time is over. What they give then is worthless:
+    /// From now on operations stop when the budget's time or memory is over. What they give then is worthless:
     /// [`Languages::is_interrupted`] says so.
     pub fn limit(&mut self, budget: &Budget) {
         self.meter = Meter::new(budget);
@@ -147,9 +148,14 @@ impl Languages {
         self.meter = Meter::default();
     }
 
-    /// Was an operation stopped because time is over?
+    /// Was an operation stopped because time or memory is over?
     pub fn is_interrupted(&self) -> bool {
-        self.meter.has_stopped()
+        self.interruption().is_some()
+    }
+
+    /// Why an operation was stopped, if one was.
+    pub fn interruption(&self) -> Option<Limit> {
+        self.meter.stopped()
     }
 
     /// The symbol of a store.
@@ -262,6 +268,7 @@ impl Languages {
 
     /// Finds or adds an automaton.
     fn intern(&mut self, automaton: Dfa) -> Language {
+        self.meter.settle(self.bytes);
         let hash = FxBuildHasher.hash_one(&automaton);
         let automata = &self.automata;
         if let Some(&known) = self.index.find(hash, |id| automata[id.0 as usize] == automaton) {

@@ -103,6 +103,8 @@ pub(super) struct Explorer<'p, 'o> {
     nodes: Vec<Node>,
     /// The states of each cell that are not retired.
     by_cell: Vec<Vec<NodeId>>,
+    /// Cells that have states, retired or not.
+    met: FxHashSet<CellId>,
     /// Cells whose state with empty buffers has been judged.
     judged: FxHashSet<CellId>,
     stack: Vec<Frame>,
@@ -142,6 +144,7 @@ impl<'p, 'o> Explorer<'p, 'o> {
             options,
             nodes: Vec::new(),
             by_cell: Vec::new(),
+            met: FxHashSet::default(),
             judged: FxHashSet::default(),
             stack: Vec::new(),
             deferred: VecDeque::new(),
@@ -201,8 +204,8 @@ impl<'p, 'o> Explorer<'p, 'o> {
                 return Ok(Some(Limit::States(most)));
             }
             self.take(node, label)?;
-            if self.system.languages.is_interrupted() {
-                return Ok(Some(budget.exhausted(0).unwrap_or(Limit::Time)));
+            if let Some(limit) = self.system.languages.interruption() {
+                return Ok(Some(limit));
             }
         }
         Ok(None)
@@ -350,6 +353,9 @@ impl<'p, 'o> Explorer<'p, 'o> {
         cell: CellId,
         buffers: &[Language],
     ) -> Option<(NodeId, Edge, Buffers)> {
+        if !self.met.contains(&cell) {
+            return None;
+        }
         let mut tried = 0;
         let mut next = Some(parent);
         while let Some(id) = next {
@@ -393,6 +399,7 @@ impl<'p, 'o> Explorer<'p, 'o> {
         let labels = self.system.labels(cell, &buffers);
         let todo: Vec<Label> = labels.into_iter().filter(|label| !sleep.contains(label)).collect();
         self.by_cell[cell.index()].push(node);
+        self.met.insert(cell);
         let frame = Frame { node, todo: todo.into_iter(), asleep: sleep.clone() };
         self.nodes.push(Node { cell, buffers, origin, sleep, depth, retired: false });
         self.schedule(frame);

@@ -6,8 +6,8 @@
 //!
 //! * `relation`, for TSO and PSO: a state is a memory and one language for all threads together, control points included.
 //! * `explore`: a state has one control point for each thread, one memory, and one language for each store buffer, as in the
-//!   paper. It is used for SC, where the first search gives up, and for the first few thousand states under PSO, where
-//!   going deep finds violations sooner.
+//!   paper. It is used for SC (unless errors are to be counted), where the first search gives up, and for the first few
+//!   thousand states under PSO, where going deep finds violations sooner.
 //!
 //! | paper | here |
 //! |---|---|
@@ -104,9 +104,10 @@ pub struct SymbolicReport {
     /// The longest path to a stored state; an acceleration counts as one step.
     pub max_depth: u64,
     /// Distinct error states found: control and memory of a state in which two threads are inside, a thread is about to
-    /// fail, the program is deadlocked or `final` fails. With [`SymbolicOptions::all_errors`] and no limit reached, all
-    /// there are. (The paper counts the states of its own search that are errors. Such a state also has automata, and which
-    /// of them there are depends on the order of the search; its figures cannot be compared but for zero.)
+    /// fail, the program is deadlocked or `final` fails. With [`SymbolicOptions::all_errors`], all there are, unless a
+    /// limit was reached or the search by memory gave up: then there are at least as many. (The paper counts the states of
+    /// its own search that are errors. Such a state also has automata, and which of them there are depends on the order of
+    /// the search; its figures cannot be compared but for zero.)
     pub errors: u64,
     /// How often a finite set of buffer contents became an infinite one.
     pub accelerations: u64,
@@ -179,7 +180,7 @@ pub fn verify(
             decided => return decided,
         }
     }
-    if options.model != MemoryModel::Sc
+    if (options.model != MemoryModel::Sc || options.all_errors)
         && let Some(report) = by_memory(machine, options, budget, progress)?
     {
         return Ok(report);

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use weakspot_model::ids::{Loc, ThreadId};
 
 use super::dfa::{Dfa, Nfa, RawDfa};
-use super::{Language, Languages, Letter, Symbol};
+use super::{Language, Languages, Letter, Operation, Symbol};
 use crate::threads::LocalId;
 
 /// One word: the pending stores of each thread, oldest first, and where it rests.
@@ -41,6 +41,17 @@ pub(in crate::symbolic) struct SoloStep {
     pub(in crate::symbolic) choice: i64,
     /// It wakes without having been notified.
     pub(in crate::symbolic) wakes: bool,
+}
+
+/// How a thread rests that can do nothing while its buffer is empty and nothing changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::symbolic) enum Resting {
+    /// It has ended.
+    Ended,
+    /// It runs for ever without an event.
+    Spinning,
+    /// It waits for another thread.
+    Stuck,
 }
 
 /// A state of the construction behind [`Languages::after_solo`].
@@ -286,7 +297,7 @@ impl Languages {
         if thread.index() == 0 {
             return self.quotient(language, store);
         }
-        self.remember(super::Operation::Commit(language, thread, store), |this| {
+        self.remember(Operation::Commit(language, thread, store), |this| {
             let automaton = this.automaton(language);
             RawDfa::explore(&this.meter, (0, false), |&(state, past)| {
                 let step = |&(symbol, target): &(Symbol, u32)| {
@@ -404,70 +415,140 @@ impl Languages {
         self.intern_raw(raw)
     }
 
-    /// Where all threads can rest together, buffers aside, in order.
-    pub(in crate::symbolic) fn controls(&self, language: Language) -> Vec<Box<[LocalId]>> {
-        let automaton = self.automaton(language);
-        let mut all = Vec::new();
-        let mut waiting = vec![(vec![0_u32], Vec::new())];
-        while let Some((states, locals)) = waiting.pop() {
-            if states.iter().any(|&state| automaton.accepts(state)) {
-                all.push(locals.clone().into());
+    /// Where all threads can rest together, buffers aside: every word without its stores.
+    pub(in crate::symbolic) fn controls(&mut self, language: Language) -> Language {
+        self.remember(Operation::Controls(language), |this| {
+            let automaton = this.automaton(language);
+            let mut nfa = Nfa::default();
+            for state in 0..automaton.len() as u32 {
+                nfa.state(automaton.accepts(state));
             }
-            for (local, after) in self.next_parts(automaton, states) {
-                let mut locals = locals.clone();
-                locals.push(local);
-                waiting.push((after, locals));
-            }
-        }
-        all.sort_unstable();
-        all
-    }
-
-    /// Where the thread whose part begins in one of the states can rest, and the states after that.
-    fn next_parts(&self, automaton: &Dfa, mut states: Vec<u32>) -> Vec<(LocalId, Vec<u32>)> {
-        let mut index: FxHashSet<u32> = states.iter().copied().collect();
-        let mut rests: Vec<(LocalId, u32)> = Vec::new();
-        let mut next = 0;
-        while next < states.len() {
-            for &(symbol, target) in automaton.edges(states[next]) {
-                match self.letter(symbol) {
-                    Letter::Rest(_, local) => rests.push((local, target)),
-                    Letter::Store(..) | Letter::Fence if index.insert(target) => states.push(target),
-                    Letter::Store(..) | Letter::Fence => {}
+            for state in 0..automaton.len() as u32 {
+                for &(symbol, target) in automaton.edges(state) {
+                    match this.letter(symbol) {
+                        Letter::Rest(..) => nfa.edge(state, symbol, target),
+                        Letter::Store(..) | Letter::Fence => nfa.empty_move(state, target),
+                    }
                 }
             }
-            next += 1;
-        }
-        rests.sort_unstable();
-        rests.dedup();
-        rests.chunk_by(|a, b| a.0 == b.0).map(|group| (group[0].0, group.iter().map(|rest| rest.1).collect())).collect()
+            nfa.determinise(&this.meter, &[0])
+        })
     }
 
-    /// Where all threads can rest together with all buffers empty, each at a place for which `wanted` holds.
-    pub(in crate::symbolic) fn drained_controls(
-        &self,
-        language: Language,
-        wanted: impl Fn(ThreadId, LocalId) -> bool,
-    ) -> Vec<Box<[LocalId]>> {
-        let automaton = self.automaton(language);
-        let mut all = Vec::new();
-        let mut waiting = vec![(0_u32, Vec::new())];
-        while let Some((state, locals)) = waiting.pop() {
-            if automaton.accepts(state) {
-                all.push(locals.clone().into());
+    /// The language of these places where all threads rest.
+    pub(in crate::symbolic) fn these_controls(&mut self, controls: &[Box<[LocalId]>]) -> Language {
+        let mut nfa = Nfa::default();
+        let start = nfa.state(false);
+        let mut index: FxHashMap<(u32, Symbol), u32> = FxHashMap::default();
+        for control in controls {
+            let mut state = start;
+            for (thread, &local) in control.iter().enumerate() {
+                let symbol = self.symbol_of(Letter::Rest(ThreadId::new(thread), local));
+                state = *index.entry((state, symbol)).or_insert_with(|| {
+                    let next = nfa.state(false);
+                    nfa.edge(state, symbol, next);
+                    next
+                });
             }
-            for &(symbol, target) in automaton.edges(state) {
-                if let Letter::Rest(thread, local) = self.letter(symbol)
-                    && wanted(thread, local)
-                {
+            nfa.accept(state, true);
+        }
+        let raw = nfa.determinise(&self.meter, &[start]);
+        self.intern_raw(raw)
+    }
+
+    /// The configurations with all buffers empty in which all threads have ended.
+    pub(in crate::symbolic) fn ended(
+        &mut self,
+        language: Language,
+        resting: impl Fn(ThreadId, LocalId) -> Option<Resting>,
+    ) -> Language {
+        self.at_rest(language, resting, |seen| seen.iter().all(|&how| how == Resting::Ended))
+    }
+
+    /// The configurations with all buffers empty in which nobody can move, not all have ended and nobody spins.
+    pub(in crate::symbolic) fn deadlocked(
+        &mut self,
+        language: Language,
+        resting: impl Fn(ThreadId, LocalId) -> Option<Resting>,
+    ) -> Language {
+        self.at_rest(language, resting, |seen| seen.contains(&Resting::Stuck) && !seen.contains(&Resting::Spinning))
+    }
+
+    /// The configurations with all buffers empty in which all threads rest, in ways that are `wanted` together.
+    fn at_rest(
+        &mut self,
+        language: Language,
+        resting: impl Fn(ThreadId, LocalId) -> Option<Resting>,
+        wanted: impl Fn(&[Resting]) -> bool,
+    ) -> Language {
+        let automaton = self.automaton(language);
+        // The ways to rest so far, each once.
+        let raw = RawDfa::explore(&self.meter, (0, Vec::new()), |(state, seen): &(u32, Vec<Resting>)| {
+            let step = |&(symbol, target): &(Symbol, u32)| {
+                let Letter::Rest(thread, local) = self.letter(symbol) else { return None };
+                let how = resting(thread, local)?;
+                let mut seen = seen.clone();
+                if let Err(at) = seen.binary_search(&how) {
+                    seen.insert(at, how);
+                }
+                Some((symbol, (target, seen)))
+            };
+            (automaton.accepts(*state) && wanted(seen), automaton.edges(*state).iter().filter_map(step).collect())
+        });
+        self.intern_raw(raw)
+    }
+
+    /// The places where all threads rest that are in `language`, not in `known`, and `wanted`, in order: all of them or
+    /// the first only.
+    pub(in crate::symbolic) fn words_beyond(
+        &self,
+        known: Language,
+        language: Language,
+        all: bool,
+        wanted: impl Fn(&[LocalId]) -> bool,
+    ) -> Vec<Box<[LocalId]>> {
+        let (known, automaton) = (self.automaton(known), self.automaton(language));
+        let mut found = Vec::new();
+        let mut waiting = vec![(0_u32, Some(0_u32), Vec::new())];
+        while let Some((state, before, locals)) = waiting.pop() {
+            if !self.meter.goes_on() {
+                break;
+            }
+            let is_known = before.is_some_and(|before| known.accepts(before));
+            if automaton.accepts(state) && !is_known && wanted(&locals) {
+                self.meter.spend(size_of::<Box<[LocalId]>>() + locals.len() * size_of::<LocalId>());
+                found.push(locals.clone().into());
+                if !all {
+                    break;
+                }
+            }
+            for &(symbol, target) in automaton.edges(state).iter().rev() {
+                if let Letter::Rest(_, local) = self.letter(symbol) {
                     let mut locals: Vec<LocalId> = locals.clone();
                     locals.push(local);
-                    waiting.push((target, locals));
+                    waiting.push((target, before.and_then(|before| known.next(before, symbol)), locals));
                 }
             }
         }
-        all.sort_unstable();
-        all
+        found
+    }
+
+    /// How many words there are in a language of finitely many.
+    pub(in crate::symbolic) fn count(&self, language: Language) -> u64 {
+        let automaton = self.automaton(language);
+        let mut counts: Vec<Option<u64>> = vec![None; automaton.len()];
+        let mut path = vec![0_u32];
+        while let Some(&state) = path.last() {
+            let missing = automaton.edges(state).iter().find(|edge| counts[edge.1 as usize].is_none());
+            if let (Some(edge), None) = (missing, counts[state as usize]) {
+                path.push(edge.1);
+                continue;
+            }
+            let below = automaton.edges(state).iter().filter_map(|edge| counts[edge.1 as usize]);
+            counts[state as usize] = Some(below.fold(u64::from(automaton.accepts(state)), u64::saturating_add));
+            path.pop();
+        }
+        counts[0].unwrap_or(0)
     }
 
     /// Where a thread can rest after `stores`, the other threads as in `configuration`.

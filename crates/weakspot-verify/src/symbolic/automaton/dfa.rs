@@ -105,6 +105,8 @@ impl RawDfa {
                 edges.push((symbol, target));
             }
             edges.sort_unstable();
+            meter
+                .spend(2 * size_of::<K>() + size_of::<Vec<(Symbol, u32)>>() + edges.len() * size_of::<(Symbol, u32)>());
             raw.accepting.push(accepting);
             raw.edges.push(edges);
             next += 1;
@@ -269,6 +271,7 @@ impl Nfa {
     /// The same, but gives up when there are more than `most` subsets.
     pub(super) fn determinise_up_to(&self, meter: &Meter, most: usize, start: &[u32]) -> Option<RawDfa> {
         RawDfa::explore_up_to(meter, most, self.closure(start.to_vec()), |subset| {
+            meter.spend(size_of_val(&subset[..]));
             let accepting = subset.iter().any(|&state| self.accepting[state as usize]);
             let mut targets: Vec<(Symbol, u32)> =
                 subset.iter().flat_map(|&state| self.edges[state as usize].iter().copied()).collect();

@@ -1,32 +1,46 @@
-//! The clock inside long operations on automata.
+//! The clock and the scales inside long operations on automata.
 //!
-//! A search asks its budget between two steps; one determinisation can take longer than all steps before it. So the
-//! loops of the constructions ask as well, once in a few hundred rounds. An operation that is stopped gives some
+//! A search asks its budget between two steps; one determinisation can take longer, and more memory, than all steps before
+//! it. So the loops of the constructions ask as well, once in a few hundred rounds. An operation that is stopped gives some
 //! automaton; nobody may use it, and it is not remembered.
 
 use std::cell::Cell;
 
-use weakspot_model::task::Budget;
+use weakspot_model::task::{Budget, Limit};
 
-/// How many rounds pass between two looks at the clock.
+/// How many rounds pass between two looks at the budget.
 const ROUNDS: u32 = 256;
 
-/// Counts rounds and looks at the clock.
+/// Counts rounds and bytes and looks at the budget.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     budget: Option<Budget>,
     rounds: Cell<u32>,
-    stopped: Cell<bool>,
+    /// Bytes of all automata that are kept.
+    held: Cell<usize>,
+    /// Bytes of the construction under way.
+    spent: Cell<usize>,
+    stopped: Cell<Option<Limit>>,
 }
 
 impl Meter {
     pub(super) fn new(budget: &Budget) -> Self {
-        // Memory is the search's business.
-        Self { budget: Some(Budget { memory: None, ..budget.clone() }), ..Self::default() }
+        Self { budget: Some(budget.clone()), ..Self::default() }
     }
 
-    pub(super) fn has_stopped(&self) -> bool {
+    pub(super) fn stopped(&self) -> Option<Limit> {
         self.stopped.get()
+    }
+
+    /// A construction holds this many bytes more.
+    pub(super) fn spend(&self, bytes: usize) {
+        self.spent.set(self.spent.get() + bytes);
+    }
+
+    /// A construction is over; this is what all of them have left.
+    pub(super) fn settle(&self, held: usize) {
+        self.held.set(held);
+        self.spent.set(0);
     }
 
     /// One more round: may it go on?
@@ -35,8 +49,10 @@ impl Meter {
         self.rounds.set(self.rounds.get() + 1);
         if self.rounds.get() >= ROUNDS {
             self.rounds.set(0);
-            self.stopped.set(self.stopped.get() || budget.exhausted(0).is_some());
+            if self.stopped.get().is_none() {
+                self.stopped.set(budget.exhausted((self.held.get() + self.spent.get()) as u64));
+            }
         }
-        !self.stopped.get()
+        self.stopped.get().is_none()
     }
 }

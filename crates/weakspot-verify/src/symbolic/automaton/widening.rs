@@ -6,9 +6,7 @@
 //! is the abstraction of abstract regular model checking (Bouajjani, Habermehl, Vojnar, CAV 2004) with finite-length
 //! languages, refined by control.
 
-use std::collections::BTreeSet;
-
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::dfa::{Dfa, Nfa};
 use super::{Language, Languages, Letter, Operation, Symbol};
@@ -46,34 +44,54 @@ impl Languages {
 
     /// States in classes: where the threads whose parts are not over yet can rest, all together.
     fn endings(&self, automaton: &Dfa) -> Vec<u32> {
-        type Rests = BTreeSet<Vec<LocalId>>;
-        let mut endings: Vec<Rests> = vec![Rests::new(); automaton.len()];
-        let mut changed = true;
-        while changed && self.meter.goes_on() {
-            changed = false;
-            for state in (0..automaton.len() as u32).rev() {
-                let mut here = std::mem::take(&mut endings[state as usize]);
-                let before = here.len();
-                if automaton.accepts(state) {
-                    here.insert(Vec::new());
-                }
-                for &(symbol, target) in automaton.edges(state) {
-                    match self.letter(symbol) {
-                        // A loop adds nothing.
-                        Letter::Store(..) | Letter::Fence if target == state => {}
-                        Letter::Store(..) | Letter::Fence => here.extend(endings[target as usize].iter().cloned()),
-                        Letter::Rest(_, local) => here.extend(endings[target as usize].iter().map(|rests| {
-                            let mut longer = vec![local];
-                            longer.extend(rests);
-                            longer
-                        })),
-                    }
-                }
-                changed |= here.len() != before;
-                endings[state as usize] = here;
-            }
+        let mut endings =
+            Endings { languages: self, automaton, known: FxHashMap::default(), index: FxHashMap::default() };
+        (0..automaton.len() as u32).map(|state| endings.class(vec![state])).collect()
+    }
+}
+
+/// Numbers sets of endings: a minimal automaton of them, from the end to the start.
+struct Endings<'a> {
+    languages: &'a Languages,
+    automaton: &'a Dfa,
+    /// The class of a set of states, sorted.
+    known: FxHashMap<Vec<u32>, u32>,
+    /// Whether nobody is left, and the class after each place where the next thread can rest, ascending.
+    index: FxHashMap<(bool, Vec<(LocalId, u32)>), u32>,
+}
+
+impl Endings<'_> {
+    /// The class of what the words from any of these states end with.
+    fn class(&mut self, states: Vec<u32>) -> u32 {
+        if let Some(&known) = self.known.get(&states) {
+            return known;
         }
-        number(endings.into_iter())
+        if !self.languages.meter.goes_on() {
+            return 0;
+        }
+        let accepts = states.iter().any(|&state| self.automaton.accepts(state));
+        let mut rests: Vec<(LocalId, u32)> = Vec::new();
+        let mut seen = states.clone();
+        let mut index: FxHashSet<u32> = seen.iter().copied().collect();
+        let mut next = 0;
+        while next < seen.len() {
+            for &(symbol, target) in self.automaton.edges(seen[next]) {
+                match self.languages.letter(symbol) {
+                    Letter::Rest(_, local) => rests.push((local, target)),
+                    Letter::Store(..) | Letter::Fence if index.insert(target) => seen.push(target),
+                    Letter::Store(..) | Letter::Fence => {}
+                }
+            }
+            next += 1;
+        }
+        rests.sort_unstable();
+        rests.dedup();
+        let groups = rests.chunk_by(|a, b| a.0 == b.0);
+        let after = groups.map(|group| (group[0].0, self.class(group.iter().map(|rest| rest.1).collect()))).collect();
+        let fresh = self.index.len() as u32;
+        let class = *self.index.entry((accepts, after)).or_insert(fresh);
+        self.known.insert(states, class);
+        class
     }
 }
 

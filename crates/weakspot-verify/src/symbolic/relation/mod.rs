@@ -45,26 +45,32 @@
 //! * otherwise the exact search goes on, until it has found all that widening left possible or it is time to widen again,
 //!   with states merged that look alike a letter deeper.
 //!
+//! A search that is to stop at its first error stops there with widening, too, and then does not know what else is
+//! possible: nothing but no error at all is used of it. And a search that could not take in something that arrived (the
+//! automaton would be too large) is never gone on with: only widening can still answer.
+//!
 //! A violation is only ever reported from the exact search; [`trace`] turns it into an execution. When all turns are over
 //! the search gives up, and [`super::verify`] starts the search over products of languages ([`super::explore`]).
 //!
 //! # What is counted
 //! Stored states are entries of the table. Beside it there is a log of all growths, which only counterexamples are made
 //! from. An error state is a memory with the control points of all threads, in which two threads are inside, a thread is
-//! about to fail, or everything rests although it should not. Mutual exclusion that is broken does not end an execution
+//! about to fail, or everything rests although it should not. For each memory the control points are one more language, so
+//! that error states are counted without being listed. Mutual exclusion that is broken does not end an execution
 //! here: error states behind other error states count. (Before it is reported, an execution is cut where the reference
 //! machine sees the first problem.)
 
 mod steps;
+#[cfg(test)]
+mod tests;
 mod trace;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::{Action, Machine, Rest};
-use weakspot_model::problem::ProblemKind;
 use weakspot_model::task::{Budget, Limit, Progress};
 
 use self::steps::{Act, Shared, Threads};
@@ -133,8 +139,8 @@ struct Noted {
     acts: Vec<Act>,
 }
 
-/// An error state: memory, where all threads rest, and who fails if it is one thread.
-type ErrorState = (u32, Box<[LocalId]>, Option<ThreadId>);
+/// Error states: a memory, who fails if it is one thread, and in words where all threads rest then.
+type Errors = BTreeMap<(u32, Option<ThreadId>), Language>;
 
 /// Why a search ended.
 pub(super) enum End {
@@ -164,9 +170,13 @@ struct Findings {
     table: Vec<Entry>,
     queue: VecDeque<u32>,
     log: Vec<Growth>,
-    judged: FxHashSet<(u32, Box<[LocalId]>)>,
-    errors: FxHashSet<ErrorState>,
+    /// Where all threads have ended and `final` was asked, for each memory.
+    judged: FxHashMap<u32, Language>,
+    errors: Errors,
     failure: Option<Failure>,
+    /// Something that arrived was too large to be taken in. What was found is found, but nothing can be concluded from
+    /// what was not, and the search cannot go on.
+    torn: bool,
 }
 
 /// A search under way.
@@ -176,6 +186,7 @@ pub(super) struct Search<'p, 'o> {
     options: &'o SymbolicOptions,
     shared: Interner<Shared>,
     now: Findings,
+    turns: &'static [(usize, usize)],
     /// Languages are widened to this depth.
     widening: Option<usize>,
     pub(super) visited: u64,
@@ -192,6 +203,7 @@ impl<'p, 'o> Search<'p, 'o> {
             options,
             shared: Interner::new(),
             now: Findings::default(),
+            turns: &TURNS,
             widening: None,
             visited: 0,
             transitions: 0,
@@ -212,7 +224,7 @@ impl<'p, 'o> Search<'p, 'o> {
     }
 
     pub(super) fn errors(&self) -> u64 {
-        self.now.errors.len() as u64
+        self.now.errors.values().map(|&controls| self.languages.count(controls)).fold(0, u64::saturating_add)
     }
 
     pub(super) fn automaton_states(&self) -> u64 {
@@ -231,15 +243,17 @@ impl<'p, 'o> Search<'p, 'o> {
     /// In turns: exactly for a while, then with widening, which bounds the errors there can be.
     fn run_in_turns(&mut self, budget: &Budget, progress: &dyn Progress) -> End {
         self.begin();
-        let mut bound: Option<FxHashSet<ErrorState>> = None;
-        for (patience, depth) in TURNS {
+        let mut bound: Option<Errors> = None;
+        for &(patience, depth) in self.turns {
             if self.transitions > MOST_CHANGES {
                 break;
             }
             self.widening = None;
-            let end = self.run_on(patience, bound.as_ref(), budget, progress);
-            if !matches!(end, End::GaveUp) {
-                return end;
+            if !self.now.torn {
+                let end = self.run_on(patience, bound.as_ref(), budget, progress);
+                if !matches!(end, End::GaveUp) {
+                    return end;
+                }
             }
             let exact = std::mem::take(&mut self.now);
             self.widening = Some(depth);
@@ -247,21 +261,25 @@ impl<'p, 'o> Search<'p, 'o> {
             let end = self.run_on(usize::MAX, None, budget, progress);
             let widened = std::mem::replace(&mut self.now, exact);
             match end {
+                End::GaveUp if self.now.torn => break,
                 End::GaveUp => continue,
                 End::Limit(limit) => return End::Limit(limit),
                 End::Done => {}
             }
-            let possible = match bound {
-                None => widened.errors,
-                Some(bound) => bound.intersection(&widened.errors).cloned().collect(),
-            };
-            if possible.is_subset(&self.now.errors) {
+            if self.are_found(&widened.errors) {
                 self.now.table = widened.table;
                 return End::Done;
             }
-            bound = Some(possible);
+            // A search that stops at the first error has not seen all that widening leaves possible.
+            bound = self.options.all_errors.then_some(widened.errors);
         }
         End::GaveUp
+    }
+
+    /// Have all these error states been found?
+    fn are_found(&mut self, errors: &Errors) -> bool {
+        let (languages, found) = (&mut self.languages, &self.now.errors);
+        errors.iter().all(|(key, &controls)| found.get(key).is_some_and(|&found| languages.includes(found, controls)))
     }
 
     /// Enters the start into an empty table.
@@ -279,13 +297,7 @@ impl<'p, 'o> Search<'p, 'o> {
     }
 
     /// Until nothing is left to do, some entry has grown too often, or all errors there can be are found.
-    fn run_on(
-        &mut self,
-        patience: usize,
-        bound: Option<&FxHashSet<ErrorState>>,
-        budget: &Budget,
-        progress: &dyn Progress,
-    ) -> End {
+    fn run_on(&mut self, patience: usize, bound: Option<&Errors>, budget: &Budget, progress: &dyn Progress) -> End {
         while let Some(shared) = self.now.queue.pop_front() {
             progress.update(self.stored(), self.transitions, self.now.queue.len() as u64);
             if let Some(limit) = budget.exhausted(self.bytes()) {
@@ -299,14 +311,15 @@ impl<'p, 'o> Search<'p, 'o> {
                 return End::GaveUp;
             }
             let grown = self.grow(shared);
-            if self.languages.is_interrupted() {
-                return End::Limit(budget.exhausted(0).unwrap_or(Limit::Time));
+            if let Some(limit) = self.languages.interruption() {
+                return End::Limit(limit);
             }
             if grown.is_none() {
+                self.now.torn = true;
                 return End::GaveUp;
             }
-            let enough = !self.now.errors.is_empty() && !self.options.all_errors;
-            if enough || bound.is_some_and(|bound| bound.is_subset(&self.now.errors)) {
+            let enough = self.now.failure.is_some() && !self.options.all_errors;
+            if enough || bound.is_some_and(|bound| self.are_found(bound)) {
                 return End::Done;
             }
         }
@@ -383,7 +396,7 @@ impl<'p, 'o> Search<'p, 'o> {
             return None;
         }
         self.look_for_errors(growth, &shared, noted.fails);
-        if self.now.errors.is_empty() || self.options.all_errors {
+        if self.now.failure.is_none() || self.options.all_errors {
             self.commit(growth, closed, &shared, depth + 1);
             self.act(growth, closed, noted.acts, depth + 1);
         }
@@ -480,35 +493,57 @@ impl<'p, 'o> Search<'p, 'o> {
 
     /// All configurations of the language are errors.
     fn found(&mut self, growth: usize, language: Language, thread: Option<ThreadId>, last: Option<Action>) {
-        let Some(configuration) = self.languages.shortest_configuration(language) else { return };
         if self.languages.is_interrupted() {
             return;
         }
-        let id = self.now.log[growth].shared;
-        for control in self.languages.controls(language) {
-            self.now.errors.insert((id, control, thread));
-        }
+        let Some(configuration) = self.languages.shortest_configuration(language) else { return };
+        let last = last.map(|last| self.threads.possible(last, &configuration));
         self.now.failure.get_or_insert(Failure { growth, configuration, last });
+        let controls = self.languages.controls(language);
+        self.note(growth, thread, controls);
+    }
+
+    /// Notes error states of the memory of a growth.
+    fn note(&mut self, growth: usize, thread: Option<ThreadId>, controls: Language) {
+        if self.languages.is_interrupted() {
+            return;
+        }
+        let known = self.now.errors.entry((self.now.log[growth].shared, thread)).or_default();
+        *known = self.languages.union(*known, controls);
     }
 
     /// Judges the configurations in which all buffers are empty and nobody can move: a deadlock, or the end.
     fn judge(&mut self, growth: usize, closed: Language, shared: &Shared) {
-        let id = self.now.log[growth].shared;
         let threads = &self.threads;
-        let stuck = |thread: ThreadId, local: LocalId| threads.is_stuck(thread, shared, local);
-        for control in self.languages.drained_controls(closed, stuck) {
-            if !self.now.judged.insert((id, control.clone())) {
-                continue;
-            }
-            let Rest::Failed(problem) = self.threads.machine.rest(&self.threads.concrete(shared, &control)) else {
-                continue;
-            };
-            if problem.kind == ProblemKind::Deadlock && self.options.allow_deadlock {
-                continue;
-            }
+        let resting = |thread: ThreadId, local: LocalId| threads.resting(thread, shared, local);
+        let deadlocked = self.languages.deadlocked(closed, resting);
+        let ended = self.languages.ended(closed, resting);
+        if !self.options.allow_deadlock {
+            self.found(growth, deadlocked, None, None);
+        }
+        if self.threads.program().final_block.is_some() {
+            self.judge_ends(growth, ended, shared);
+        }
+    }
+
+    /// Asks `final` about every end that is new.
+    fn judge_ends(&mut self, growth: usize, ended: Language, shared: &Shared) {
+        let id = self.now.log[growth].shared;
+        let known = self.now.judged.get(&id).copied().unwrap_or_default();
+        let all_errors = self.options.all_errors;
+        let threads = &self.threads;
+        let failing = self.languages.words_beyond(known, ended, all_errors, |control| {
+            matches!(threads.machine.rest(&threads.concrete(shared, control)), Rest::Failed(_))
+        });
+        if self.languages.is_interrupted() {
+            return;
+        }
+        self.now.judged.insert(id, self.languages.union(known, ended));
+        if let Some(control) = failing.first() {
             let configuration = Configuration(control.iter().map(|&local| (VecDeque::new(), local)).collect());
-            self.now.errors.insert((id, control, None));
             self.now.failure.get_or_insert(Failure { growth, configuration, last: None });
+            let controls = self.languages.these_controls(&failing);
+            self.note(growth, None, controls);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A step that leaves memory and mutexes alone and says nothing to other threads is one the thread takes *alone*; the
 //! others are [`Act`]s. Under TSO every act needs an empty own buffer; under
-//! PSO an atomic needs only that no own store to its location is pending. What a thread sees of its own buffer is a
+//! PSO an atomic needs only that no own store to its location is pending; under SC a store is an act. What a thread sees of its own buffer is a
 //! [`View`]: the youngest store to each location it may read, and whether the buffer is empty.
 
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ use weakspot_model::ir::{FenceKind, Instr, Place, Program, Thread};
 use weakspot_model::local::{self, Pause};
 use weakspot_model::machine::{Action, Machine, Phase, State, ThreadState};
 
-use super::super::automaton::{Letter, Solo, SoloStep};
+use super::super::automaton::{Configuration, Letter, Resting, Solo, SoloStep};
 use crate::intern::Interner;
 use crate::threads::{LocalId, Successor, ThreadAutomaton};
 
@@ -183,6 +183,13 @@ impl<'p> Threads<'p> {
                 let value = self.forwarded(thread, view, loc).unwrap_or(shared.memory[loc.index()]);
                 self.solo(thread, local, value, None)
             }
+            (_, Pause::Store { loc, value }) if self.machine.model == MemoryModel::Sc => {
+                let mut shared = shared.clone();
+                if std::mem::replace(&mut shared.memory[loc.index()], value) == value {
+                    return self.solo(thread, local, 0, None);
+                }
+                self.acts(thread, local, local, 0, shared, Wakes::Nobody)
+            }
             (_, Pause::Store { loc, value }) => self.solo(thread, local, 0, Some(Letter::Store(loc, value))),
             (_, Pause::Fence(FenceKind::StoreStore)) => {
                 let View { empty, fenced, .. } = *self.views.get(view);
@@ -281,7 +288,8 @@ impl<'p> Threads<'p> {
                 vec![Reaction::Act(Act { thread, from, to, choice, shared, wakes, waits_for: None })]
             }
             Successor::Pruned => Vec::new(),
-            Successor::Failed(_) => vec![Reaction::Fails { choice }],
+            // Whom it wakes is for the configuration to say: `Threads::possible`.
+            Successor::Failed(_) => vec![Reaction::Fails { choice: 0 }],
         }
     }
 
@@ -319,17 +327,30 @@ impl<'p> Threads<'p> {
         before
     }
 
-    /// Can a thread with an empty buffer do nothing at all? (A step that is no execution, because an `assume` after it is
-    /// false, is something.)
-    pub(super) fn is_stuck(&self, thread: ThreadId, shared: &Shared, local: LocalId) -> bool {
+    /// How a thread with an empty buffer rests, if it can do nothing at all. (A step that is no execution, because an
+    /// `assume` after it is false, is something.)
+    pub(super) fn resting(&self, thread: ThreadId, shared: &Shared, local: LocalId) -> Option<Resting> {
         let local = self.automata[thread.index()].local(local);
         let held = |mutex: MutexId| shared.owners[mutex.index()].is_some();
-        match (local.phase, local.pause) {
+        let stuck = match (local.phase, local.pause) {
             (Phase::Waiting(_), _) => !self.machine.spurious_wakeups,
             (Phase::Reacquiring(mutex), _) | (_, Pause::Lock(mutex)) => held(mutex),
             (_, Pause::Choose { lo, hi }) => lo > hi,
-            (_, pause) => matches!(pause, Pause::Spin | Pause::End | Pause::ThreadRegister { .. }),
-        }
+            (_, Pause::End) => return Some(Resting::Ended),
+            (_, Pause::Spin) => return Some(Resting::Spinning),
+            _ => false,
+        };
+        stuck.then_some(Resting::Stuck)
+    }
+
+    /// A failing action, in this configuration: a `notify_one` wakes a thread that waits, if there is one.
+    pub(super) fn possible(&self, failing: Action, configuration: &Configuration) -> Action {
+        let Action::Step { thread, .. } = failing else { return failing };
+        let rests = |thread: ThreadId| self.automata[thread.index()].local(configuration.0[thread.index()].1);
+        let Pause::Notify { condvar, all: false } = rests(thread).pause else { return failing };
+        let waits = |&other: &ThreadId| rests(other).phase == Phase::Waiting(condvar);
+        let woken = self.program().thread_ids().find(waits);
+        Action::Step { thread, choice: woken.map_or(0, |woken| i64::from(woken.0)) }
     }
 
     /// The machine's state with all buffers empty.
