@@ -13,8 +13,8 @@ use weakspot::cell::{Cell, UnsafeCell};
 use weakspot::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use weakspot::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize};
 use weakspot::sync::{
-    Arc, Barrier, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
-    mpsc,
+    Arc, Barrier, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    Weak, mpsc,
 };
 use weakspot::thread;
 
@@ -108,6 +108,8 @@ fn auto_traits_are_those_of_the_standard_library() {
     }
 }
 
+static TABLE: [AtomicUsize; 2] = [const { AtomicUsize::new(7) }; 2];
+
 #[test]
 fn atomics_have_the_newer_methods() {
     both(|| {
@@ -128,7 +130,6 @@ fn atomics_have_the_newer_methods() {
         assert_eq!(pointer.fetch_xor(1, AcqRel), start.wrapping_byte_add(1));
         assert_eq!(pointer.fetch_and(!1, AcqRel), start);
         assert_eq!(format!("{pointer:p}"), format!("{start:p}"));
-        static TABLE: [AtomicUsize; 2] = [const { AtomicUsize::new(7) }; 2];
         assert_eq!(TABLE[1].load(Relaxed), 7);
     });
 }
