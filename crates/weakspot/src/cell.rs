@@ -54,7 +54,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     }
 }
 
-impl<T> fmt::Debug for UnsafeCell<T> {
+impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UnsafeCell").finish_non_exhaustive()
     }
@@ -180,6 +180,28 @@ impl<T: Copy> Cell<T> {
     }
 }
 
+impl<T: Copy> Cell<T> {
+    /// Reads, computes and writes.
+    #[track_caller]
+    pub fn update(&self, new: impl FnOnce(T) -> T) {
+        self.set(new(self.get()));
+    }
+}
+
+impl<T: ?Sized> Cell<T> {
+    /// A pointer to the value. Accesses through it are not seen by the race detector.
+    pub const fn as_ptr(&self) -> *mut T {
+        self.inner.data.get()
+    }
+
+    /// The value, which nobody else can access.
+    #[track_caller]
+    pub fn get_mut(&mut self) -> &mut T {
+        self.inner.tracked.write();
+        self.inner.data.get_mut()
+    }
+}
+
 impl<T: Default> Cell<T> {
     /// Takes the value and leaves the default one.
     #[track_caller]
@@ -194,7 +216,7 @@ impl<T> From<T> for Cell<T> {
     }
 }
 
-impl<T> fmt::Debug for Cell<T> {
+impl<T: ?Sized> fmt::Debug for Cell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cell").finish_non_exhaustive()
     }

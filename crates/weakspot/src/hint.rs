@@ -1,5 +1,7 @@
 //! Mirrors of `std::hint`.
 
+pub use std::hint::{assert_unchecked, black_box};
+
 use crate::rt;
 
 /// Ends a round of a loop that waits.

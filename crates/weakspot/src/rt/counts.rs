@@ -1,4 +1,5 @@
-//! Reference counts of a run: see [`crate::sync::Arc`].
+//! What is an event only where the program looks at it: reference counts (see [`crate::sync::Arc`]) and whether a thread
+//! has ended.
 
 use std::rc::Rc;
 
@@ -23,7 +24,11 @@ pub(crate) struct Counts {
     counted: FxHashMap<usize, Counted>,
     /// Places whose `Arc`s are observed. Survives runs.
     observed: FxHashSet<usize>,
-    /// The run has found a place that is not in `observed` and has to be.
+    /// Does the program ask whether threads have ended? Survives runs.
+    ends_are_observed: bool,
+    /// Whether a thread has ended, if that is observed: by its number.
+    ends: FxHashMap<u32, Rc<Word>>,
+    /// The run has found something that is not observed and has to be.
     pub(crate) found: bool,
 }
 
@@ -31,6 +36,7 @@ impl Counts {
     /// A new run.
     pub(crate) fn reset(&mut self) {
         self.counted.clear();
+        self.ends.clear();
     }
 }
 
@@ -178,4 +184,34 @@ pub(crate) fn word_of_weak(key: usize, physical: usize, place: Place) -> Option<
     let runtime = runtime()?;
     let is_known = runtime.counts.borrow().counted.contains_key(&key);
     if is_known { runtime.counted(key, physical, place) } else { None }
+}
+
+/// A thread ends.
+#[track_caller]
+pub(crate) fn ends(runtime: &Runtime, thread: u32) {
+    if runtime.counts.borrow().ends_are_observed {
+        runtime.end_of(thread).update("end", Sync::Relaxed, |_| Step::Write(1));
+    }
+}
+
+/// Has a thread ended? `None` where no events are: the caller looks by itself.
+#[track_caller]
+pub(crate) fn is_finished(thread: u32, place: Place) -> Option<bool> {
+    let runtime = runtime()?;
+    if !runtime.counts.borrow().ends_are_observed {
+        {
+            let mut counts = runtime.counts.borrow_mut();
+            counts.ends_are_observed = true;
+            counts.found = true;
+        }
+        runtime.fail("the end of a thread is observed".to_owned(), place)
+    }
+    Some(runtime.end_of(thread).get("JoinHandle::is_finished", Sync::Relaxed) == 1)
+}
+
+impl Runtime {
+    fn end_of(&self, thread: u32) -> Rc<Word> {
+        let mut counts = self.counts.borrow_mut();
+        counts.ends.entry(thread).or_insert_with(|| Rc::new(Word::new(0))).clone()
+    }
 }

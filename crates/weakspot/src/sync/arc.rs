@@ -6,16 +6,18 @@
 //! answer is not the same in every order, the place where the `Arc` was made is remembered as *observed* and the
 //! exploration begins anew, with the counts of the `Arc`s made there as events.
 
+mod traits;
+mod weak;
+
 use std::borrow::Borrow;
-use std::fmt;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Deref;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync as outside;
 
+use crate::rt::Sync as Synchronises;
 use crate::rt::counts::{self, Count};
-use crate::rt::{Step, Sync as Synchronises};
 
 /// A reference-counted pointer.
 #[repr(transparent)]
@@ -34,6 +36,12 @@ impl<T> Arc<T> {
     #[track_caller]
     pub fn new(value: T) -> Self {
         Self::from_std(outside::Arc::new(value))
+    }
+
+    /// Memory for a value that is made later.
+    #[track_caller]
+    pub fn new_uninit() -> Arc<MaybeUninit<T>> {
+        Arc::from_std(outside::Arc::new_uninit())
     }
 
     /// A value that cannot be moved.
@@ -73,35 +81,35 @@ impl<T> Arc<T> {
         }
         None
     }
+}
 
-    /// Turns a raw pointer from [`Self::into_raw`] back.
-    ///
-    /// # Safety
-    /// As for the standard library's.
-    pub unsafe fn from_raw(pointer: *const T) -> Self {
-        // SAFETY: the caller's.
-        Self::wrap(unsafe { outside::Arc::from_raw(pointer) })
-    }
-
-    /// One more owner.
-    ///
-    /// # Safety
-    /// As for the standard library's.
+impl<T> Arc<[T]> {
+    /// Memory for values that are made later.
     #[track_caller]
-    pub unsafe fn increment_strong_count(pointer: *const T) {
-        counts::cloned(pointer.cast::<()>().addr(), Location::caller());
-        // SAFETY: the caller's.
-        unsafe { outside::Arc::increment_strong_count(pointer) }
+    pub fn new_uninit_slice(length: usize) -> Arc<[MaybeUninit<T>]> {
+        Arc::from_std(outside::Arc::new_uninit_slice(length))
     }
+}
 
-    /// One owner less.
+impl<T> Arc<MaybeUninit<T>> {
+    /// The value is made now.
     ///
     /// # Safety
-    /// As for the standard library's.
-    #[track_caller]
-    pub unsafe fn decrement_strong_count(pointer: *const T) {
-        // SAFETY: the caller's.
-        drop(unsafe { Self::from_raw(pointer) });
+    /// It is.
+    pub unsafe fn assume_init(self) -> Arc<T> {
+        // SAFETY: the pointer comes from `into_raw`, and the caller has made the value.
+        unsafe { Arc::from_raw(Self::into_raw(self).cast()) }
+    }
+}
+
+impl<T> Arc<[MaybeUninit<T>]> {
+    /// The values are made now.
+    ///
+    /// # Safety
+    /// They are.
+    pub unsafe fn assume_init(self) -> Arc<[T]> {
+        // SAFETY: the pointer comes from `into_raw`, and the caller has made the values.
+        unsafe { Arc::from_raw(Self::into_raw(self) as *const [T]) }
     }
 }
 
@@ -132,6 +140,36 @@ impl<T: ?Sized> Arc<T> {
 
     fn wrap(arc: outside::Arc<T>) -> Self {
         Self(ManuallyDrop::new(arc))
+    }
+
+    /// Turns a raw pointer from [`Self::into_raw`] back.
+    ///
+    /// # Safety
+    /// As for the standard library's.
+    pub unsafe fn from_raw(pointer: *const T) -> Self {
+        // SAFETY: the caller's.
+        Self::wrap(unsafe { outside::Arc::from_raw(pointer) })
+    }
+
+    /// One more owner.
+    ///
+    /// # Safety
+    /// As for the standard library's.
+    #[track_caller]
+    pub unsafe fn increment_strong_count(pointer: *const T) {
+        counts::cloned(pointer.cast::<()>().addr(), Location::caller());
+        // SAFETY: the caller's.
+        unsafe { outside::Arc::increment_strong_count(pointer) }
+    }
+
+    /// One owner less.
+    ///
+    /// # Safety
+    /// As for the standard library's.
+    #[track_caller]
+    pub unsafe fn decrement_strong_count(pointer: *const T) {
+        // SAFETY: the caller's.
+        drop(unsafe { Self::from_raw(pointer) });
     }
 
     /// A raw pointer, which owns.
@@ -233,187 +271,5 @@ impl<T: ?Sized> AsRef<T> for Arc<T> {
 impl<T: ?Sized> Borrow<T> for Arc<T> {
     fn borrow(&self) -> &T {
         &self.0
-    }
-}
-
-impl<T: Default> Default for Arc<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<T> From<T> for Arc<T> {
-    #[track_caller]
-    fn from(value: T) -> Self {
-        Self::new(value)
-    }
-}
-
-impl<T: ?Sized> From<outside::Arc<T>> for Arc<T> {
-    #[track_caller]
-    fn from(arc: outside::Arc<T>) -> Self {
-        Self::from_std(arc)
-    }
-}
-
-impl<T: ?Sized> From<Box<T>> for Arc<T> {
-    #[track_caller]
-    fn from(value: Box<T>) -> Self {
-        Self::from_std(value.into())
-    }
-}
-
-impl<T> From<Vec<T>> for Arc<[T]> {
-    #[track_caller]
-    fn from(values: Vec<T>) -> Self {
-        Self::from_std(values.into())
-    }
-}
-
-impl From<&str> for Arc<str> {
-    #[track_caller]
-    fn from(text: &str) -> Self {
-        Self::from_std(text.into())
-    }
-}
-
-impl From<String> for Arc<str> {
-    #[track_caller]
-    fn from(text: String) -> Self {
-        Self::from_std(text.into())
-    }
-}
-
-impl<T> FromIterator<T> for Arc<[T]> {
-    #[track_caller]
-    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        Self::from_std(values.into_iter().collect())
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for Arc<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-impl<T: ?Sized + fmt::Display> fmt::Display for Arc<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&**self, f)
-    }
-}
-
-impl<T: ?Sized> fmt::Pointer for Arc<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Pointer::fmt(&*self.0, f)
-    }
-}
-
-impl<T: ?Sized + PartialEq> PartialEq for Arc<T> {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl<T: ?Sized + Eq> Eq for Arc<T> {}
-
-impl<T: ?Sized + PartialOrd> PartialOrd for Arc<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        (**self).partial_cmp(&**other)
-    }
-}
-
-impl<T: ?Sized + Ord> Ord for Arc<T> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (**self).cmp(&**other)
-    }
-}
-
-impl<T: ?Sized + std::hash::Hash> std::hash::Hash for Arc<T> {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        (**self).hash(state);
-    }
-}
-
-impl<T> Weak<T> {
-    /// Points to nothing.
-    pub const fn new() -> Self {
-        Self(outside::Weak::new())
-    }
-
-    /// A raw pointer, which keeps the memory.
-    pub fn into_raw(self) -> *const T {
-        self.0.into_raw()
-    }
-
-    /// Turns a raw pointer from [`Self::into_raw`] back.
-    ///
-    /// # Safety
-    /// As for the standard library's.
-    pub unsafe fn from_raw(pointer: *const T) -> Self {
-        // SAFETY: the caller's.
-        Self(unsafe { outside::Weak::from_raw(pointer) })
-    }
-}
-
-impl<T: ?Sized> Weak<T> {
-    /// An owner, if the value still has one.
-    #[track_caller]
-    pub fn upgrade(&self) -> Option<Arc<T>> {
-        let key = self.0.as_ptr().cast::<()>().addr();
-        let place = Location::caller();
-        if let Some(word) = counts::word_of_weak(key, self.0.strong_count(), place) {
-            let found = word.update("Weak::upgrade", Synchronises::Acquire, |count| {
-                if count == 0 { Step::Keep } else { Step::Write(count + 1) }
-            });
-            if found == 0 {
-                return None;
-            }
-        }
-        self.0.upgrade().map(Arc::wrap)
-    }
-
-    /// How many owners there are.
-    #[track_caller]
-    pub fn strong_count(&self) -> usize {
-        let key = self.0.as_ptr().cast::<()>().addr();
-        match counts::word_of_weak(key, self.0.strong_count(), Location::caller()) {
-            Some(word) => word.get("Weak::strong_count", Synchronises::Relaxed) as usize,
-            None => self.0.strong_count(),
-        }
-    }
-
-    /// How many weak pointers there are.
-    pub fn weak_count(&self) -> usize {
-        self.0.weak_count()
-    }
-
-    /// Do both point to the same value?
-    pub fn ptr_eq(&self, other: &Self) -> bool {
-        self.0.ptr_eq(&other.0)
-    }
-
-    /// A raw pointer.
-    pub fn as_ptr(&self) -> *const T {
-        self.0.as_ptr()
-    }
-}
-
-impl<T: ?Sized> Clone for Weak<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<T> Default for Weak<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T: ?Sized> fmt::Debug for Weak<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(Weak)")
     }
 }

@@ -9,7 +9,8 @@ use crate::rt;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 
 /// A value that is made on first use. Mirrors [`std::sync::LazyLock`].
@@ -21,6 +22,22 @@ pub struct LazyLock<T, F = fn() -> T> {
 
 // SAFETY: `init` is touched by one thread at a time, the one that `cell` lets run; it moves to that thread, hence `Send`.
 unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
+// An initialiser that panics leaves no value.
+impl<T: UnwindSafe, F: UnwindSafe> UnwindSafe for LazyLock<T, F> {}
+impl<T: RefUnwindSafe + UnwindSafe, F: UnwindSafe> RefUnwindSafe for LazyLock<T, F> {}
+
+impl<T, F> LazyLock<T, F> {
+    /// The value, if it was made.
+    #[track_caller]
+    pub fn get(this: &Self) -> Option<&T> {
+        this.cell.get()
+    }
+
+    /// The value to change, if it was made.
+    pub fn get_mut(this: &mut Self) -> Option<&mut T> {
+        this.cell.get_mut()
+    }
+}
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// The value will be made by `f`.
@@ -35,6 +52,16 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[track_caller]
     pub fn force(this: &Self) -> &T {
         this.cell.get_or_init(|| (this.initialiser())())
+    }
+
+    /// The value to change, made now if it was not before.
+    ///
+    /// # Panics
+    /// As [`Self::force`].
+    #[track_caller]
+    pub fn force_mut(this: &mut Self) -> &mut T {
+        Self::force(this);
+        this.cell.get_mut().expect("invariant: the value was made")
     }
 
     fn initialiser(&self) -> F {
@@ -66,6 +93,13 @@ impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
     #[track_caller]
     fn deref(&self) -> &T {
         Self::force(self)
+    }
+}
+
+impl<T, F: FnOnce() -> T> DerefMut for LazyLock<T, F> {
+    #[track_caller]
+    fn deref_mut(&mut self) -> &mut T {
+        Self::force_mut(self)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::panic::Location;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
@@ -24,6 +25,9 @@ pub struct Mutex<T: ?Sized> {
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
+// A panic while the data is changed poisons the mutex.
+impl<T: ?Sized> UnwindSafe for Mutex<T> {}
+impl<T: ?Sized> RefUnwindSafe for Mutex<T> {}
 
 /// How a guard holds its mutex.
 enum Hold<'a> {
@@ -32,14 +36,18 @@ enum Hold<'a> {
 }
 
 /// Access to the data of a mutex; releases it when dropped.
-#[must_use = "the mutex is released at once if the guard is not kept"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
     hold: Option<Hold<'a>>,
     /// The thread was panicking already when it acquired the mutex.
     was_panicking: bool,
     place: Place,
+    /// A guard stays where it was made.
+    not_send: PhantomData<*const ()>,
 }
+
+// SAFETY: a shared guard gives shared access to the data.
+unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl<T> Mutex<T> {
     /// A mutex around a value.
@@ -99,7 +107,7 @@ impl<T: ?Sized> Mutex<T> {
 
     fn guard<'a>(&'a self, hold: Hold<'a>, place: Place) -> LockResult<MutexGuard<'a, T>> {
         let was_panicking = crate::thread::panicking();
-        let guard = MutexGuard { mutex: self, hold: Some(hold), was_panicking, place };
+        let guard = MutexGuard { mutex: self, hold: Some(hold), was_panicking, place, not_send: PhantomData };
         if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 

@@ -9,6 +9,7 @@ use crate::rt;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A cell that is written at most once. Mirrors [`std::sync::OnceLock`].
 pub struct OnceLock<T> {
@@ -21,6 +22,9 @@ pub struct OnceLock<T> {
 // SAFETY: `inside` is written by one thread at a time, the one that `once` lets run, and read after that. Another
 // thread may drop what this one has put in, hence `Send`.
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
+// A closure that panics leaves the cell empty.
+impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
+impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
     /// An empty cell.

@@ -6,8 +6,8 @@ use std::io;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Thread;
-use crate::rt::{self, Place};
+use super::{Scope, ScopedJoinHandle, Thread};
+use crate::rt::{self, Place, counts};
 
 /// What a thread has left behind: its value or its panic.
 pub type Result<T> = std::result::Result<T, Box<dyn Any + Send + 'static>>;
@@ -19,8 +19,15 @@ pub(super) type Packet<T> = Arc<Mutex<Option<T>>>;
 pub struct JoinHandle<T>(Handle<T>);
 
 enum Handle<T> {
-    Outside(std::thread::JoinHandle<T>),
+    Outside { handle: std::thread::JoinHandle<T>, thread: Thread },
     Model { number: u32, thread: Thread, packet: Packet<T> },
+}
+
+impl<T> Handle<T> {
+    fn outside(handle: std::thread::JoinHandle<T>) -> Self {
+        let thread = Thread::of_outside(handle.thread().clone());
+        Self::Outside { handle, thread }
+    }
 }
 
 impl<T> JoinHandle<T> {
@@ -28,7 +35,7 @@ impl<T> JoinHandle<T> {
     #[track_caller]
     pub fn join(self) -> Result<T> {
         match self.0 {
-            Handle::Outside(handle) => handle.join(),
+            Handle::Outside { handle, .. } => handle.join(),
             Handle::Model { number, packet, .. } => {
                 let runtime = rt::current().expect("a thread of a model is joined by a thread of the model");
                 runtime.join(number, Location::caller());
@@ -40,16 +47,16 @@ impl<T> JoinHandle<T> {
     /// The thread.
     pub fn thread(&self) -> &Thread {
         match &self.0 {
-            Handle::Outside(_) => panic!("the handle of a thread outside a model has no model thread"),
-            Handle::Model { thread, .. } => thread,
+            Handle::Outside { thread, .. } | Handle::Model { thread, .. } => thread,
         }
     }
 
-    /// Has it ended? Inside a model this is not ordered by anything: prefer to join.
+    /// Has it ended? This orders nothing: what the thread has done need not be visible.
+    #[track_caller]
     pub fn is_finished(&self) -> bool {
         match &self.0 {
-            Handle::Outside(handle) => handle.is_finished(),
-            Handle::Model { packet, .. } => packet.lock().unwrap_or_else(PoisonError::into_inner).is_some(),
+            Handle::Outside { handle, .. } => handle.is_finished(),
+            Handle::Model { number, packet, .. } => is_finished(*number, packet),
         }
     }
 }
@@ -58,6 +65,13 @@ impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinHandle").finish_non_exhaustive()
     }
+}
+
+/// Has a thread of the model ended? An event inside a model.
+#[track_caller]
+pub(super) fn is_finished<T>(number: u32, packet: &Packet<T>) -> bool {
+    counts::is_finished(number, Location::caller())
+        .unwrap_or_else(|| packet.lock().unwrap_or_else(PoisonError::into_inner).is_some())
 }
 
 /// The value of a thread that has ended.
@@ -74,7 +88,7 @@ where
     T: Send + 'static,
 {
     match rt::current() {
-        None => JoinHandle(Handle::Outside(std::thread::spawn(body))),
+        None => JoinHandle(Handle::outside(std::thread::spawn(body))),
         Some(_) => JoinHandle(spawn_in_model(None, body, Location::caller())),
     }
 }
@@ -147,10 +161,28 @@ impl Builder {
         if rt::in_model() {
             return Ok(JoinHandle(spawn_in_model(self.name, body, Location::caller())));
         }
-        Ok(JoinHandle(Handle::Outside(self.outside().spawn(body)?)))
+        Ok(JoinHandle(Handle::outside(self.outside().spawn(body)?)))
     }
 
-    fn outside(self) -> std::thread::Builder {
+    /// Starts a thread that may borrow from the one that made the scope.
+    #[track_caller]
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        body: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        scope.start(self, body, Location::caller())
+    }
+
+    pub(super) fn into_name(self) -> Option<String> {
+        self.name
+    }
+
+    pub(super) fn outside(self) -> std::thread::Builder {
         let mut builder = std::thread::Builder::new();
         if let Some(name) = self.name {
             builder = builder.name(name);

@@ -41,6 +41,10 @@ enum Inner {
 }
 
 impl Thread {
+    fn of_outside(thread: std::thread::Thread) -> Self {
+        Self(Inner::Outside(thread))
+    }
+
     fn of_model(number: u32, name: Option<String>) -> Self {
         Self(Inner::Model { number, name })
     }
@@ -160,6 +164,7 @@ impl Runtime {
             (lane.end, lane.place)
         };
         if !self.is_free() {
+            rt::counts::ends(self, thread);
             self.post(Operation::End(end), "end", place);
         }
     }

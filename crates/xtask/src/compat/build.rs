@@ -109,6 +109,7 @@ fn root() -> Result<PathBuf, ChoreError> {
 fn patch(suite: &Suite) -> Result<[String; 2], ChoreError> {
     let package = match suite.loom {
         LoomVersion::Seven => "compat/loom",
+        LoomVersion::Six => "compat/loom-0.6",
         LoomVersion::Five => "compat/loom-0.5",
     };
     let path = root()?.join(package).display().to_string();

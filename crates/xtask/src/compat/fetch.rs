@@ -1,5 +1,5 @@
-//! The sources of the suites, by way of cargo: a package that depends on all of them is resolved, and cargo says where it
-//! has unpacked each.
+//! The sources of the suites, by way of cargo: a package that depends on the suite is resolved, and cargo says where it has
+//! unpacked it.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+use super::build::Engine;
 use super::suites::Suite;
 use crate::repository::ChoreError;
 
@@ -23,30 +24,27 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// A copy of each suite under `folder`, in the order given.
-pub fn fetch(folder: &Path, suites: &[&Suite]) -> Result<Vec<PathBuf>, ChoreError> {
-    let copies: Vec<PathBuf> =
-        suites.iter().map(|suite| folder.join(format!("suites/{}-{}", suite.name, suite.version))).collect();
-    if copies.iter().all(|copy| copy.is_dir()) {
-        return Ok(copies);
-    }
-    let metadata = resolve(&folder.join("fetch"), suites)?;
-    for (suite, copy) in suites.iter().zip(&copies).filter(|(_, copy)| !copy.is_dir()) {
+/// A copy of a suite for an engine under `folder`. Each engine has its own, because cargo notes in the lock file of the
+/// copy which loom it uses.
+pub fn fetch(folder: &Path, suite: &Suite, engine: Engine) -> Result<PathBuf, ChoreError> {
+    let copy = folder.join(format!("suites/{}/{}-{}", engine.name(), suite.name, suite.version));
+    if !copy.is_dir() {
+        let metadata = resolve(&folder.join("fetch").join(suite.name), suite)?;
         let found =
             metadata.packages.iter().find(|package| package.name == suite.name && package.version == suite.version);
         let source = found
             .and_then(|package| package.manifest_path.parent())
             .ok_or_else(|| ChoreError::Failed(format!("cargo did not fetch {} {}", suite.name, suite.version)))?;
-        copy_folder(source, copy)?;
+        copy_folder(source, &copy)?;
     }
-    Ok(copies)
+    Ok(copy)
 }
 
-fn resolve(package: &Path, suites: &[&Suite]) -> Result<Metadata, ChoreError> {
+/// What cargo says of a package that depends on the suite. One package for each: crates with a common dependency need
+/// not agree on its version.
+fn resolve(package: &Path, suite: &Suite) -> Result<Metadata, ChoreError> {
     let mut manifest = "[package]\nname = \"fetch\"\nversion = \"0.0.0\"\n\n[workspace]\n\n[dependencies]\n".to_owned();
-    for suite in suites {
-        let _ = writeln!(manifest, "{} = {{ version = \"={}\", default-features = false }}", suite.name, suite.version);
-    }
+    let _ = writeln!(manifest, "{} = {{ version = \"={}\", default-features = false }}", suite.name, suite.version);
     create_folder(&package.join("src"))?;
     write(&package.join("Cargo.toml"), &manifest)?;
     write(&package.join("src/lib.rs"), "")?;

@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::Built;
 use super::build::{Engine, Executable};
 use super::fetch::file;
 use super::suites::Suite;
@@ -58,34 +59,34 @@ pub struct Measure {
     pub elapsed: Duration,
 }
 
-/// The tests of the executables, in order.
+/// The tests of the executables that the suite does not ignore, in order.
 pub fn tests(executables: &[Executable], suite: &Suite, part: Option<&str>) -> Result<Vec<Test>, ChoreError> {
     let mut tests = Vec::new();
     for executable in executables {
-        let output =
-            Command::new(&executable.path).arg("--list").output().map_err(|error| file(&executable.path, error))?;
-        let list = String::from_utf8_lossy(&output.stdout).into_owned();
-        let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+        let ignored = list(executable, &["--list", "--ignored"])?;
+        let names = list(executable, &["--list"])?.into_iter().filter(|name| !ignored.contains(name));
         let wanted = names.filter(|name| name.contains(suite.filter) && name.contains(part.unwrap_or_default()));
-        tests.extend(wanted.map(|name| Test { target: executable.target.clone(), name: name.to_owned() }));
+        tests.extend(wanted.map(|name| Test { target: executable.target.clone(), name }));
     }
     Ok(tests)
+}
+
+fn list(executable: &Executable, arguments: &[&str]) -> Result<Vec<String>, ChoreError> {
+    let output =
+        Command::new(&executable.path).args(arguments).output().map_err(|error| file(&executable.path, error))?;
+    let list = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(list.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
 /// weakspot is told the limit and stops by itself, loom is stopped: both get this much longer.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a test.
-pub fn measure(
-    executables: &[Executable],
-    source: &Path,
-    test: &Test,
-    engine: Engine,
-    limit: Duration,
-) -> Result<Measure, ChoreError> {
+pub fn measure(built: &Built, suite: &Suite, test: &Test, limit: Duration) -> Result<Measure, ChoreError> {
+    let Built { engine, source, executables } = built;
     let missing = || ChoreError::Failed(format!("{} has no target {}", engine.name(), test.target));
     let executable = executables.iter().find(|executable| executable.target == test.target).ok_or_else(missing)?;
-    let logs = repository::root().join("target/compat/logs");
+    let logs = repository::root().join("target/compat/logs").join(suite.name);
     fs::create_dir_all(&logs).map_err(|error| file(&logs, error))?;
     let name = format!("{}-{}-{}", engine.name(), test.target, test.name.replace("::", "-"));
     let (log, statistics) = (logs.join(format!("{name}.log")), logs.join(format!("{name}.statistics")));

@@ -22,13 +22,13 @@ mod suites;
 mod table;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::repository::{self, ChoreError};
-use build::Engine;
+use build::{Engine, Executable};
 use suites::{SUITES, Suite};
 
 /// What to run.
@@ -65,11 +65,9 @@ pub fn run(args: &CompatArgs) -> Result<(), ChoreError> {
     if args.list {
         return table::list(&mut out, &chosen).map_err(printing);
     }
-    let folder = repository::root().join("target/compat");
-    let sources = fetch::fetch(&folder, &chosen)?;
     let mut failures = 0;
-    for (suite, source) in chosen.iter().zip(&sources) {
-        failures += run_suite(&mut out, args, suite, source)?;
+    for suite in chosen {
+        failures += run_suite(&mut out, args, suite)?;
     }
     if failures > 0 {
         return Err(ChoreError::Failed(format!("{failures} test(s) do not pass with weakspot")));
@@ -86,14 +84,22 @@ fn choose(args: &CompatArgs) -> Result<Vec<&'static Suite>, ChoreError> {
     Ok(SUITES.iter().filter(wanted).collect())
 }
 
+/// A suite that was built with an engine.
+struct Built {
+    engine: Engine,
+    source: PathBuf,
+    executables: Vec<Executable>,
+}
+
 /// Returns how many tests do not pass with weakspot.
-fn run_suite(out: &mut impl Write, args: &CompatArgs, suite: &Suite, source: &Path) -> Result<usize, ChoreError> {
+fn run_suite(out: &mut impl Write, args: &CompatArgs, suite: &Suite) -> Result<usize, ChoreError> {
     let engines: &[Engine] = if args.with_loom { &[Engine::Weakspot, Engine::Loom] } else { &[Engine::Weakspot] };
     table::heading(out, suite, engines).map_err(printing)?;
     let mut built = Vec::new();
     for &engine in engines {
-        match build::build(suite, source, engine, args.release)? {
-            Ok(executables) => built.push((engine, executables)),
+        let source = fetch::fetch(&repository::root().join("target/compat"), suite, engine)?;
+        match build::build(suite, &source, engine, args.release)? {
+            Ok(executables) => built.push(Built { engine, source, executables }),
             Err(log) => {
                 table::not_built(out, engine, &log).map_err(printing)?;
                 if engine == Engine::Weakspot {
@@ -103,17 +109,16 @@ fn run_suite(out: &mut impl Write, args: &CompatArgs, suite: &Suite, source: &Pa
         }
     }
     let limit = Duration::from_secs(args.limit);
-    let tests = measure::tests(&built[0].1, suite, args.test.as_deref())?;
-    let mut failures = 0;
+    let tests = measure::tests(&built[0].executables, suite, args.test.as_deref())?;
+    let mut rows = Vec::new();
     for test in &tests {
-        let measures: Vec<_> = built
-            .iter()
-            .map(|(engine, executables)| measure::measure(executables, source, test, *engine, limit))
-            .collect::<Result<_, _>>()?;
-        failures += usize::from(!measures[0].verdict.is_good());
+        let measures: Vec<_> =
+            built.iter().map(|built| measure::measure(built, suite, test, limit)).collect::<Result<_, _>>()?;
         table::row(out, test, &measures).map_err(printing)?;
+        rows.push(measures);
     }
-    Ok(failures)
+    table::summary(out, &rows).map_err(printing)?;
+    Ok(rows.iter().filter(|measures| !measures[0].verdict.is_good()).count())
 }
 
 fn printing(error: io::Error) -> ChoreError {

@@ -5,6 +5,8 @@
 pub enum LoomVersion {
     /// 0.7
     Seven,
+    /// 0.6
+    Six,
     /// 0.5
     Five,
 }
@@ -60,6 +62,10 @@ impl Suite {
         Self { loom: LoomVersion::Five, ..self }
     }
 
+    const fn loom_0_6(self) -> Self {
+        Self { loom: LoomVersion::Six, ..self }
+    }
+
     const fn promised(self) -> Self {
         Self { promised: true, ..self }
     }
@@ -79,23 +85,49 @@ pub const SUITES: &[Suite] = &[
     Suite::new("crossbeam-epoch", "0.9.21", LOOM).cfg(Some("crossbeam_loom")).features("loom").promised(),
     Suite::new("st3", "0.4.1", &["--test", "integration"]).cfg(Some("st3_loom")).loom_0_5().promised(),
     Suite::new("arcshift", "0.4.10", LIB).features("loom"),
+    Suite::new("arcstr", "1.2.0", LIB),
     Suite::new("async-event", "0.2.1", LIB).cfg(Some("async_event_loom")).loom_0_5(),
-    Suite::new("async-lock", "3.5.0", LOOM).features("loom"),
+    Suite::new("async_cell", "0.2.3", &["--test", "cell"]),
+    Suite::new("asynchronix", "0.2.4", LIB).cfg(Some("asynchronix_loom")).filter("loom").loom_0_5(),
+    Suite::new("blinkcast", "0.2.0", LIB),
+    Suite::new("burstq", "0.2.0", LIB),
     Suite::new("bytes", "1.12.1", LIB),
-    Suite::new("clhlock", "0.2.2", LIB).filter("loom"),
+    Suite::new("clhlock", "0.2.2", LIB).filter("model"),
     Suite::new("diatomic-waker", "0.2.3", LIB).cfg(Some("diatomic_waker_loom")),
+    Suite::new("ecow", "0.3.1", LOOM).features("loom"),
     Suite::new("event-listener", "5.4.2", LOOM).features("loom"),
     Suite::new("flashmap", "0.2.0", LOOM).features("loom"),
     Suite::new("haphazard", "0.1.8", LOOM),
     Suite::new("idr-ebr", "0.3.3", LOOM).cfg(Some("idr_ebr_loom")).features("loom"),
+    Suite::new("intern-arc", "0.6.2", LIB),
+    Suite::new("lean_string", "0.8.0", LOOM).features("loom"),
+    Suite::new("lfqueue", "0.8.1", LIB).filter("loom"),
     Suite::new("maitake-sync", "0.3.0", LIB),
-    Suite::new("mcslock", "0.4.2", LIB).features("thread_local,barging").filter("loom"),
+    Suite::new("mcslock", "0.4.2", LIB).features("thread_local,barging").filter("model"),
+    Suite::new("moka", "0.12.16", LIB).cfg(Some("moka_loom")).features("sync").filter("loom"),
     Suite::new("multishot", "0.3.2", LIB).cfg(Some("multishot_loom")).loom_0_5(),
+    Suite::new("nblf-queue", "0.3.0", LIB).filter("loom"),
+    Suite::new("nexosim", "1.0.0", LIB).cfg(Some("nexosim_loom")).filter("loom"),
+    Suite::new("nolock", "0.4.1", LIB).filter("loom").loom_0_5(),
+    Suite::new("notify-future", "0.2.6", LIB).cfg(None),
+    Suite::new("nuclei", "0.5.3", LIB).filter("loom"),
+    Suite::new("read-copy-update", "0.1.0", LIB).loom_0_5(),
+    Suite::new("rendezvous", "0.5.0", LOOM).cfg(Some("rendezvous_loom")),
     Suite::new("rtic-sync", "1.6.0", LIB),
     Suite::new("saa", "5.6.2", LIB).cfg(None).features("loom").filter("models"),
+    Suite::new("scc", "3.8.8", LIB).cfg(None).features("loom").filter("models"),
     Suite::new("sdd", "4.8.11", LIB).cfg(None).features("loom").filter("models"),
     Suite::new("sharded-slab", "0.1.7", LIB).features("loom").loom_0_5(),
+    Suite::new("splitrc", "0.1.12", LOOM),
+    Suite::new("stack-queue", "0.15.0", LIB),
+    Suite::new("swap-buffer-queue", "0.2.1", LIB).filter("loom"),
+    Suite::new("synctools", "0.3.3", &["--test", "test_mcslock", "--test", "test_rwlock"]),
     Suite::new("tachyonix", "0.3.1", LIB).cfg(Some("tachyonix_loom")),
     Suite::new("thingbuf", "0.1.6", LIB).loom_0_5(),
     Suite::new("tokio", "1.54.1", LIB).features("full").filter("sync::tests"),
+    Suite::new("tokio-util", "0.7.20", LIB).features("full").filter("loom"),
+    Suite::new("velocityx", "0.4.1", LIB).cfg(None).features("loom").filter("loom"),
+    Suite::new("waitfree-sync", "0.4.1", LIB),
+    Suite::new("work-queue", "0.1.4", LIB).loom_0_6(),
+    Suite::new("y-octo", "0.1.1", LIB),
 ];

@@ -13,7 +13,11 @@ const NAME: usize = 58;
 /// The suites with their flags.
 pub fn list(out: &mut impl Write, suites: &[&Suite]) -> io::Result<()> {
     for suite in suites {
-        let loom = if suite.loom == LoomVersion::Five { "loom 0.5" } else { "loom 0.7" };
+        let loom = match suite.loom {
+            LoomVersion::Five => "loom 0.5",
+            LoomVersion::Six => "loom 0.6",
+            LoomVersion::Seven => "loom 0.7",
+        };
         let cfg = suite.cfg.map_or_else(String::new, |cfg| format!("--cfg {cfg} "));
         let features =
             if suite.features.is_empty() { String::new() } else { format!("--features {} ", suite.features) };
@@ -43,6 +47,20 @@ pub fn row(out: &mut impl Write, test: &Test, measures: &[Measure]) -> io::Resul
             (Some(count), _) => count.to_string(),
         };
         write!(out, "{executions:>13} {:>7} {:>10} ", measure.verdict.word(), seconds(measure.elapsed))?;
+    }
+    writeln!(out)?;
+    out.flush()
+}
+
+/// How the tests of a suite went with each engine.
+pub fn summary(out: &mut impl Write, rows: &[Vec<Measure>]) -> io::Result<()> {
+    write!(out, "  {:NAME$}", format!("{} tests", rows.len()))?;
+    for engine in 0..rows.first().map_or(0, Vec::len) {
+        let count = |verdict| rows.iter().filter(|row| row[engine].verdict == verdict).count();
+        let (passed, failed, open) = (count(Verdict::Passed), count(Verdict::Failed), count(Verdict::OutOfTime));
+        let time: Duration = rows.iter().map(|row| row[engine].elapsed).sum();
+        let counts = format!("{passed} passed, {failed} failed, {open} no end");
+        write!(out, "{counts:>13} {:>10} ", seconds(time))?;
     }
     writeln!(out)?;
     out.flush()

@@ -37,7 +37,7 @@ macro_rules! fetch {
                 None => self.value.$method(value, order),
                 Some(runtime) => {
                     let new: fn(bool, bool) -> bool = $new;
-                    self.update(runtime, stringify!($method), order, Location::caller(), move |old| new(old, value))
+                    self.modify(runtime, stringify!($method), order, Location::caller(), move |old| new(old, value))
                 }
             }
         }

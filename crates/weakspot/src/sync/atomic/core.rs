@@ -154,7 +154,7 @@ macro_rules! common_methods {
         pub fn swap(&self, value: $value, order: Ordering) -> $value {
             match rt::current() {
                 None => self.value.swap(value, order),
-                Some(runtime) => self.update(runtime, "swap", order, Location::caller(), move |_| value),
+                Some(runtime) => self.modify(runtime, "swap", order, Location::caller(), move |_| value),
             }
         }
 
@@ -193,9 +193,9 @@ macro_rules! common_methods {
             self.value.compare_exchange_weak(current, new, success, failure)
         }
 
-        /// The predecessor of [`Self::compare_exchange`]: returns the value found.
+        /// The predecessor of [`Self::compare_exchange`]: returns the value found. Not marked as deprecated, because
+        /// loom's is not and some suites deny warnings.
         #[track_caller]
-        #[deprecated(note = "use `compare_exchange`")]
         pub fn compare_and_swap(&self, current: $value, new: $value, order: Ordering) -> $value {
             let failure = match order {
                 Ordering::AcqRel => Ordering::Acquire,
@@ -238,7 +238,7 @@ macro_rules! common_methods {
 
         /// Loads, computes and writes with `compare_exchange_weak` until that succeeds: the value before.
         #[track_caller]
-        pub fn update_with(
+        pub fn update(
             &self,
             set_order: Ordering,
             fetch_order: Ordering,
@@ -261,7 +261,7 @@ macro_rules! common_methods {
         }
 
         /// The value, at the end of the atomic's life.
-        pub fn into_inner(self) -> $value {
+        pub const fn into_inner(self) -> $value {
             self.value.into_inner()
         }
 
@@ -285,7 +285,7 @@ macro_rules! common_methods {
         }
 
         #[inline]
-        fn update(
+        fn modify(
             &self,
             runtime: &Runtime,
             what: &'static str,

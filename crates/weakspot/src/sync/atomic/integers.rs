@@ -73,7 +73,7 @@ macro_rules! atomic_integer {
                 None => self.value.$method(value, order),
                 Some(runtime) => {
                     let $operand = value;
-                    self.update(runtime, stringify!($method), order, Location::caller(), move |$old: $value| $new)
+                    self.modify(runtime, stringify!($method), order, Location::caller(), move |$old: $value| $new)
                 }
             }
         }

@@ -37,6 +37,59 @@ impl<T> AtomicPtr<T> {
     });
 }
 
+/// Arithmetic on the address, which keeps the provenance outside a model.
+macro_rules! fetch_address {
+    ($($method:ident, $does:literal, |$old:ident, $operand:ident| $new:expr;)*) => {$(
+        #[doc = concat!($does, "; returns the pointer before.")]
+        #[track_caller]
+        pub fn $method(&self, $operand: usize, order: Ordering) -> *mut T {
+            self.fetch_address(stringify!($method), order, Location::caller(), move |$old| $new)
+        }
+    )*};
+}
+
+impl<T> AtomicPtr<T> {
+    fn fetch_address(&self, what: &'static str, order: Ordering, place: Place, new: impl Fn(usize) -> usize) -> *mut T {
+        if let Some(runtime) = rt::current() {
+            return self.modify(runtime, what, order, place, |old| old.map_addr(&new));
+        }
+        let failure = match order {
+            Ordering::AcqRel => Ordering::Acquire,
+            Ordering::Release => Ordering::Relaxed,
+            order => order,
+        };
+        match self.value.fetch_update(order, failure, |old| Some(old.map_addr(&new))) {
+            Ok(old) | Err(old) => old,
+        }
+    }
+
+    /// Adds to the pointer, counted in values; returns the pointer before.
+    #[track_caller]
+    pub fn fetch_ptr_add(&self, count: usize, order: Ordering) -> *mut T {
+        self.fetch_byte_add(count.wrapping_mul(size_of::<T>()), order)
+    }
+
+    /// Subtracts from the pointer, counted in values; returns the pointer before.
+    #[track_caller]
+    pub fn fetch_ptr_sub(&self, count: usize, order: Ordering) -> *mut T {
+        self.fetch_byte_sub(count.wrapping_mul(size_of::<T>()), order)
+    }
+
+    fetch_address! {
+        fetch_byte_add, "Adds to the pointer, counted in bytes", |old, bytes| old.wrapping_add(bytes);
+        fetch_byte_sub, "Subtracts from the pointer, counted in bytes", |old, bytes| old.wrapping_sub(bytes);
+        fetch_or, "Bitwise or with the address", |old, bits| old | bits;
+        fetch_and, "Bitwise and with the address", |old, bits| old & bits;
+        fetch_xor, "Bitwise exclusive or with the address", |old, bits| old ^ bits;
+    }
+}
+
+impl<T> fmt::Pointer for AtomicPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.value, f)
+    }
+}
+
 impl<T> Default for AtomicPtr<T> {
     fn default() -> Self {
         Self::new(std::ptr::null_mut())

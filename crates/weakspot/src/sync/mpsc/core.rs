@@ -14,6 +14,7 @@
 //! own is.
 
 use crate::rt::{Step, Sync, Word};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvError, SendError, TryRecvError, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,6 +55,10 @@ pub(super) struct Channel<T> {
     receiver_waits: Word,
     slots: Mutex<Vec<Arc<Slot<T>>>>,
 }
+
+// As the standard library's: what is in the channel is whole whatever panics.
+impl<T> UnwindSafe for Channel<T> {}
+impl<T> RefUnwindSafe for Channel<T> {}
 
 impl<T> Channel<T> {
     pub(super) fn new(bound: Option<usize>) -> Self {

@@ -4,6 +4,7 @@ use super::core::Channel;
 use crate::rt;
 use std::cell::Cell;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::mpsc::{RecvError, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
@@ -18,6 +19,10 @@ enum Kind<T> {
     },
     Outside(std::sync::mpsc::Receiver<T>),
 }
+
+// As the standard library's.
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
     pub(super) fn inside(channel: std::sync::Arc<Channel<T>>) -> Self {
