@@ -83,15 +83,15 @@ fn measure(subject: &Subject) -> Result<(), String> {
     Ok(())
 }
 
-/// With a subject and a setting as arguments, runs just that, again and again: for profilers.
+/// With a subject and a setting as arguments, runs just that, once or as often as a third one says: for profilers.
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    let [name, setting] = arguments.as_slice() else { return SUBJECTS.iter().try_for_each(measure) };
+    let [name, setting, times @ ..] = arguments.as_slice() else { return SUBJECTS.iter().try_for_each(measure) };
     let subject = SUBJECTS.iter().find(|subject| subject.name == name).ok_or("no such program")?;
     let &(_, monitor, jobs) = SETTINGS.iter().find(|(known, ..)| known == setting).ok_or("no such setting")?;
     let source = SourceFile::new(subject.name, subject.text);
     let program = compile(&source).map_err(|problems| format!("{problems:?}"))?.program;
-    for _ in 0..ROUNDS {
+    for _ in 0..times.first().and_then(|times| times.parse().ok()).unwrap_or(1) {
         run(&program, monitor, jobs);
     }
     Ok(())

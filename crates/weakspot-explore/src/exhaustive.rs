@@ -326,6 +326,10 @@ impl<'a> Checker<'a> {
         if !watcher.watch(graph, ending, &mut self.lineariser) {
             return ControlFlow::Continue(());
         }
+        self.outcome.borderline += 1;
+        if watcher.found.is_empty() {
+            return if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        }
         let found = std::mem::take(&mut watcher.found);
         let flow = self.note_findings(&found, graph, system);
         if let Some(watcher) = &mut self.watcher {
@@ -334,9 +338,8 @@ impl<'a> Checker<'a> {
         flow
     }
 
-    /// The execution is borderline, because of these findings, or of others that have been noted before.
+    /// The execution is borderline, because of these findings.
     fn note_findings(&mut self, found: &[Finding], graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
-        self.outcome.borderline += 1;
         for &Finding { store, access } in found {
             let place = |id: u32| (graph.event(id).thread, graph.event(id).before);
             if self.pairs.insert((place(store), place(access))) {

@@ -9,6 +9,7 @@
 //! # Deliberately absent
 //! The graph knows nothing of programs and never decides what to add; `trust` does.
 
+mod answers;
 mod buffered;
 mod clocks;
 mod event;
@@ -18,14 +19,13 @@ mod revisit;
 mod rows;
 mod watch;
 
-use std::cell::Cell;
-
 use crate::system::CellId;
 
+use answers::Answers;
 use event::Order;
 pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
 pub use rows::MOST_EVENTS;
-use rows::{Lanes, Rows, copy_row, join, join_masked, push_row, row_of};
+use rows::{Lanes, Rows, copy_masked, copy_row, join, join_masked, row_of};
 pub use watch::Watching;
 
 /// No event; as the source of a read: the initial value.
@@ -65,18 +65,15 @@ pub struct Graph {
     latest: Vec<u32>,
     gone: Vec<u32>,
     unchanged: Vec<Lanes>,
+    strict_scratch: Vec<Lanes>,
     /// Lets the entries of happens-before through, and not those of relaxed happens-before.
     strict: Vec<Lanes>,
     /// Which question is asked of the accesses.
     watching: Watching,
     /// Relaxed happens-before is kept, too.
     watched: bool,
-    /// The question has been asked of all accesses before this event.
-    asked: Cell<u32>,
-    /// The first of them for which there was a pending store, or [`NONE`].
-    first_pending: Cell<u32>,
-    /// An access for which there was one the last time only one was looked for, or [`NONE`].
-    likely: Cell<u32>,
+    /// What is known of the accesses.
+    answers: Answers,
 }
 
 impl Graph {
@@ -97,12 +94,11 @@ impl Graph {
             latest: Vec::new(),
             gone: Vec::new(),
             unchanged: Vec::new(),
+            strict_scratch: row_of(0, threads, 0),
             strict: row_of(threads, threads, u16::MAX),
             watching: Watching::Nothing,
             watched: false,
-            asked: Cell::new(0),
-            first_pending: Cell::new(NONE),
-            likely: Cell::new(NONE),
+            answers: Answers::default(),
         }
     }
 
@@ -255,9 +251,7 @@ impl Graph {
             last_load,
             last_store,
             trail: self.trail.len() as u32,
-            touched: NONE,
-            asked: self.asked.get(),
-            first_pending: self.first_pending.get(),
+            put_aside: self.answers.put_aside(),
         }
     }
 
@@ -297,7 +291,10 @@ impl Graph {
     #[inline]
     fn push(&mut self, mut event: Event) -> u32 {
         let id = self.events.len() as u32;
-        event.asked_about = self.is_asked_about(&event);
+        if self.watching.is_anything() {
+            event.asked_about = self.is_asked_about(&event);
+            self.answers.add(id, event.asked_about);
+        }
         self.push_causes(&event);
         self.happens_before.push(&self.scratch);
         let end = &mut self.threads[event.thread as usize];
@@ -388,36 +385,28 @@ impl Graph {
     fn propagate(&mut self, from: u32) {
         let Event { thread: from_thread, index: from_index, .. } = *self.event(from);
         let newest = self.events.len() as u32 - 1;
-        let mut lowest = NONE;
-        for thread in 0..self.threads.len() {
-            let mut event = self.threads[thread].last;
+        let unchanged = self.trail.len();
+        for end in &self.threads {
+            let mut event = end.last;
             while event != NONE && self.happens_before.entry(event, from_thread as usize) > from_index {
                 if event != newest {
-                    self.change_row(event, from_thread as usize, from_index);
-                    lowest = lowest.min(event);
+                    self.trail.push(event);
                 }
-                event = self.event(event).po_prev;
+                event = self.events[event as usize].po_prev;
             }
         }
-        self.event_mut(newest).touched = lowest;
-        self.forget_answers(lowest);
-    }
-
-    /// Joins the scratch row into that of an event that comes after event `from_index` of `from_thread`.
-    #[inline]
-    fn change_row(&mut self, event: u32, from_thread: usize, from_index: u32) {
-        // Relaxed happens-before goes on from here only if it led here.
-        let strictly = self.watched && {
-            let column = self.threads.len() + from_thread;
-            self.happens_before.entry(event, column) <= from_index
-        };
-        let row = self.happens_before.row_mut(event);
-        self.trail.push(event);
-        push_row(&mut self.trail_rows, row);
-        if strictly {
-            join_masked(row, &self.scratch, &self.strict);
+        if self.watching.is_anything() {
+            self.put_answers_aside(from, unchanged);
+        }
+        let changed = &self.trail[unchanged..];
+        self.happens_before.copy_to(changed, &mut self.trail_rows);
+        if self.watched {
+            // Relaxed happens-before goes on from an event only if it led there.
+            copy_masked(&mut self.strict_scratch, &self.scratch, &self.strict);
+            let column = self.threads.len() + from_thread as usize;
+            self.happens_before.join_either(changed, column, from_index, &self.scratch, &self.strict_scratch);
         } else {
-            join(row, &self.scratch);
+            self.happens_before.join_all(changed, &self.scratch);
         }
     }
 
@@ -474,25 +463,22 @@ impl Graph {
 
     /// Takes back the newest events until `len` are left.
     pub fn truncate(&mut self, len: u32) {
+        let Some(&Event { trail, put_aside, .. }) = self.events.get(len as usize) else { return };
         while self.events.len() as u32 > len {
-            let id = self.events.len() as u32 - 1;
-            self.detach(id);
-            self.unwind(self.events[id as usize].trail as usize);
-            self.recall_answers(id);
+            self.detach(self.events.len() as u32 - 1);
             self.events.pop();
+        }
+        self.unwind(trail as usize);
+        if self.watching.is_anything() {
+            self.answers.take_back(put_aside, len);
         }
         self.happens_before.truncate(len as usize);
         self.causes.truncate(len as usize);
     }
 
     fn unwind(&mut self, trail: usize) {
-        let stride = self.happens_before.stride();
-        while self.trail.len() > trail {
-            let at = self.trail.len() - 1;
-            let old = &self.trail_rows[at * stride..];
-            copy_row(self.happens_before.row_mut(self.trail[at]), old);
-            self.trail_rows.truncate(at * stride);
-            self.trail.truncate(at);
-        }
+        self.happens_before.copy_back(&self.trail[trail..], &self.trail_rows);
+        self.trail_rows.truncate(trail * self.happens_before.stride());
+        self.trail.truncate(trail);
     }
 }

@@ -18,47 +18,108 @@
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
+use super::answers::Answer;
+use super::rows::Rows;
 use super::{Event, EventKind, Graph, NONE};
 
+/// How many writes of a cell are looked at before it is taken to be written by everybody.
+const MOST_WRITES: u32 = 16;
+
+/// The bit of a thread in a set of up to 64.
+#[inline]
+fn thread_bit(thread: u32) -> u64 {
+    1 << (thread % 64)
+}
+
+/// A load that has come into the past of accesses, and nothing else with it. All it can do to an answer is to notice the
+/// store that would be pending, or a later one of the same thread: that store X is of the load's cell, of a thread other
+/// than the load's and the access's, and not after what the load read.
+pub(super) struct Notice {
+    cell: u32,
+    /// The threads that X could be of.
+    writers: u64,
+    /// The write that overwrites what the load read.
+    from: (usize, u32),
+}
+
+impl Notice {
+    /// The load, the threads of the writes up to what it read, and the write that overwrites that.
+    #[inline]
+    pub(super) fn of(load: &Event, writers: u64, from: &Event) -> Self {
+        let writers = writers & !thread_bit(load.thread);
+        Self { cell: load.cell, writers, from: (from.thread as usize, from.index) }
+    }
+
+    /// Can it change the answer for an access? Not if the access is to the same cell and what overwrites X happens
+    /// before what its thread did last: then the store that would be pending comes after X.
+    #[inline]
+    pub(super) fn affects(&self, access: &Event, happens_before: &Rows) -> bool {
+        let overwritten = access.cell == self.cell
+            && !matches!(access.kind, EventKind::RmwWrite { .. })
+            && happens_before.entry(access.po_prev, self.from.0) > self.from.1;
+        self.writers & !thread_bit(access.thread) != 0 && !overwritten
+    }
+}
+
 impl Graph {
+    /// The threads of a write and of those before it in coherence, as bits; all of them, if there are many.
+    pub(super) fn writers_up_to(&self, write: u32) -> u64 {
+        if self.threads.len() > 64 {
+            return u64::MAX;
+        }
+        let (mut write, mut writers) = (write, 0);
+        for _ in 0..MOST_WRITES {
+            if write == NONE {
+                return writers;
+            }
+            let event = self.event(write);
+            writers |= thread_bit(event.thread);
+            write = event.co_prev;
+        }
+        u64::MAX
+    }
+
     /// Lines 5 to 8 of Fig. 4 and 5 for an access: the foreign store it could overtake.
     #[inline]
-    pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> u32 {
+    pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> Answer {
         let event = self.event(access);
         let newest = if event.kind.is_read() { event.source } else { event.co_prev };
         if newest == NONE || self.event(newest).thread == event.thread {
-            return NONE;
+            return Answer::Settled;
         }
         // The thread has read it before: it has been committed.
         if event.read_prev != NONE && self.event(event.read_prev).source == newest {
-            return NONE;
+            return Answer::Settled;
         }
         self.foreign_store(access, newest, model)
     }
 
     /// The same, if the last write of the cell before the access is another thread's.
-    fn foreign_store(&self, access: u32, newest: u32, model: MemoryModel) -> u32 {
+    fn foreign_store(&self, access: u32, newest: u32, model: MemoryModel) -> Answer {
         let Event { kind, po_prev, has_write, .. } = *self.event(access);
         let before = match kind {
             // The monitor sees an atomic that writes at its write.
-            EventKind::RmwRead { .. } if has_write => return NONE,
+            EventKind::RmwRead { .. } if has_write => return Answer::No,
             // What the thread did before the atomic began.
             EventKind::RmwWrite { .. } => self.event(po_prev).po_prev,
             _ => po_prev,
         };
-        if before == NONE {
-            return NONE;
+        if before == NONE || self.event(newest).kind != EventKind::Store {
+            return Answer::Settled;
         }
         let owner = self.event(newest).thread;
         let mut store = newest;
         while !self.happens_before(store, before) {
             store = self.event(store).co_prev;
             if store == NONE || self.event(store).thread != owner || self.event(store).kind != EventKind::Store {
-                return NONE;
+                return Answer::No;
             }
         }
-        let is_plain = self.event(newest).kind == EventKind::Store;
-        if !is_plain || self.is_committed(store, access, model) { NONE } else { store }
+        if !self.is_committed(store, access, model) {
+            return Answer::Pending(store);
+        }
+        // What has been committed stays so.
+        if store == newest { Answer::Settled } else { Answer::No }
     }
 
     /// Must a store have been committed when the past of an access has gone?

@@ -70,7 +70,6 @@ impl Graph {
             (_, false) => self.compute::<0, false>(Table { lanes, strict, stride }, order),
         }
         self.happens_before = rows;
-        self.forget_all_answers();
     }
 
     fn compute<const STRIDE: usize, const WATCHED: bool>(&self, mut table: Table<'_, STRIDE>, order: &[u32]) {

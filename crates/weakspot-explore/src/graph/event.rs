@@ -150,11 +150,8 @@ pub struct Event {
     pub(super) last_store: u32,
     /// Length of the trail before the event was added.
     pub(super) trail: u32,
-    /// The lowest event whose happens-before row changed when this one was added, or [`super::NONE`].
-    pub(super) touched: u32,
-    /// What the graph knew before the event was added: see its fields of the same names.
-    pub(super) asked: u32,
-    pub(super) first_pending: u32,
+    /// How many answers had been put aside before the event was added.
+    pub(super) put_aside: u32,
 }
 
 /// How TSO orders an event among those of its own thread.

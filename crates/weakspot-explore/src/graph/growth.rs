@@ -24,6 +24,7 @@ impl Graph {
         self.happens_before = wider.table(&self.happens_before);
         self.trail_rows = wider.rows(&self.trail_rows);
         self.scratch = row_of(0, wider.width(), 0);
+        self.strict_scratch.clone_from(&self.scratch);
         self.strict = row_of(threads, wider.width(), u16::MAX);
     }
 

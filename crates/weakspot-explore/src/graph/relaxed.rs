@@ -11,6 +11,7 @@
 //!
 //! Only the columns of writes are needed: the question is always about a write.
 
+use super::answers::Answer;
 use super::rows::{copy_masked, copy_row, join_unmasked};
 use super::{Event, EventKind, Graph, NONE};
 use crate::graph::event::Order;
@@ -57,7 +58,7 @@ impl Graph {
 
     /// Fig. 2: the store that could still be pending when this load comes, although the load happens after it.
     #[inline]
-    pub(super) fn unordered_store(&self, load: u32) -> u32 {
+    pub(super) fn unordered_store(&self, load: u32) -> Answer {
         let Event { thread, source, po_prev, .. } = *self.event(load);
         let last_load = self.event(po_prev).last_load;
         let width = self.threads.len();
@@ -65,17 +66,17 @@ impl Graph {
         while write != NONE {
             let event = self.event(write);
             let column = event.thread as usize;
-            if event.thread == thread {
-                return NONE;
-            }
-            if last_load != NONE && self.happens_before.entry(last_load, width + column) > event.index {
-                return NONE;
+            if event.thread == thread
+                || last_load != NONE && self.happens_before.entry(last_load, width + column) > event.index
+            {
+                // Of the source itself: rows only grow.
+                return if write == source { Answer::Settled } else { Answer::No };
             }
             if self.happens_before.entry(po_prev, column) > event.index {
-                return write;
+                return Answer::Pending(write);
             }
             write = event.co_prev;
         }
-        NONE
+        Answer::No
     }
 }

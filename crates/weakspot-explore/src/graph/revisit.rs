@@ -24,6 +24,7 @@ impl Graph {
         if self.watching != other.watching || self.strict != other.strict {
             (self.watching, self.watched) = (other.watching, other.watched);
             self.scratch.clone_from(&other.scratch);
+            self.strict_scratch.clone_from(&other.scratch);
             self.strict.clone_from(&other.strict);
             self.happens_before = Rows::new(0);
             self.happens_before.copy_prefix(&other.happens_before, 0);
@@ -142,7 +143,6 @@ impl Graph {
             }
         }
         self.unchanged = limit;
-        self.forget_all_answers();
     }
 
     /// How many events of each thread are as they were, and the revisiting write and the read after all of them.
@@ -227,9 +227,7 @@ impl Graph {
         for event in &mut self.events {
             event.early_reader = false;
             event.trail = 0;
-            event.touched = NONE;
-            event.asked = 0;
-            event.first_pending = NONE;
+            event.put_aside = 0;
         }
         for id in 0..self.events.len() {
             let Event { kind, source, .. } = self.events[id];

@@ -121,6 +121,64 @@ impl Rows {
         }
     }
 
+    /// Appends copies of some rows to `into`.
+    #[inline]
+    pub(super) fn copy_to(&self, rows: &[u32], into: &mut Vec<Lanes>) {
+        if self.stride == 1 {
+            into.extend(rows.iter().map(|&row| self.lanes[row as usize]));
+        } else {
+            for &row in rows {
+                push_row(into, self.row(row));
+            }
+        }
+    }
+
+    /// Takes some rows back from the end of `from`, where they were copied to; the copy made first is the last to come.
+    #[inline]
+    pub(super) fn copy_back(&mut self, rows: &[u32], from: &[Lanes]) {
+        let copies = &from[from.len() - rows.len() * self.stride..];
+        if self.stride == 1 {
+            for (&row, &copy) in rows.iter().zip(copies).rev() {
+                self.lanes[row as usize] = copy;
+            }
+        } else {
+            for (&row, copy) in rows.iter().zip(copies.chunks_exact(self.stride)).rev() {
+                copy_row(self.row_mut(row), copy);
+            }
+        }
+    }
+
+    /// Joins a row into some others.
+    #[inline]
+    pub(super) fn join_all(&mut self, rows: &[u32], from: &[Lanes]) {
+        if let [from] = from {
+            for &row in rows {
+                join_lanes(&mut self.lanes[row as usize], from);
+            }
+        } else {
+            for &row in rows {
+                join(self.row_mut(row), from);
+            }
+        }
+    }
+
+    /// Joins one of two rows into some others: the first, if their entry in a column is greater than `least`.
+    #[inline]
+    pub(super) fn join_either(&mut self, rows: &[u32], column: usize, least: u32, first: &[Lanes], second: &[Lanes]) {
+        if let ([first], [second]) = (first, second) {
+            for &row in rows {
+                let lanes = &mut self.lanes[row as usize];
+                let from = if u32::from(lanes[column % LANES]) > least { first } else { second };
+                join_lanes(lanes, from);
+            }
+        } else {
+            for &row in rows {
+                let from = if self.entry(row, column) > least { first } else { second };
+                join(self.row_mut(row), from);
+            }
+        }
+    }
+
     /// Bytes in use.
     pub(super) fn bytes(&self) -> usize {
         self.lanes.capacity() * size_of::<Lanes>()
@@ -165,9 +223,9 @@ pub(super) fn copy_row(into: &mut [Lanes], from: &[Lanes]) {
 
 #[inline]
 fn join_lanes(into: &mut Lanes, from: &Lanes) {
-    for (into, from) in into.iter_mut().zip(from) {
-        *into = (*into).max(*from);
-    }
+    // By value, so that the compiler sees that the two do not overlap and takes all entries at once.
+    let (left, right) = (*into, *from);
+    *into = std::array::from_fn(|at| left[at].max(right[at]));
 }
 
 #[inline]
@@ -215,4 +273,16 @@ pub(super) fn join_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
 #[inline]
 pub(super) fn join_unmasked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
     each_masked(into, from, mask, |into, from, mask| join_lanes(into, &unmasked(from, mask)));
+}
+
+/// Is an entry of one row greater than that of another, a column apart?
+#[inline]
+pub(super) fn exceeds_besides(left: &[Lanes], right: &[Lanes], apart: usize) -> bool {
+    left.iter().zip(right).enumerate().any(|(at, (left, right))| {
+        let mut excess: Lanes = std::array::from_fn(|lane| left[lane].saturating_sub(right[lane]));
+        if apart / LANES == at {
+            excess[apart % LANES] = 0;
+        }
+        excess != [0; LANES]
+    })
 }

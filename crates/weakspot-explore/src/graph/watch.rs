@@ -6,13 +6,14 @@
 //! happens-before of the access, or of an event of its thread before it, changes: then the access comes after an event
 //! that was put into the middle of coherence.
 //!
-//! So the graph remembers how far it has asked. Events are numbered in the order in which they were added; `asked` says
-//! that all accesses before this event have been asked, and `first_pending` which of them was the first with a pending
-//! store. An event that changes rows takes `asked` back to the lowest of them. When the event is removed, what was known
-//! before it is known again, or, if that is more, what is known now of accesses whose rows it did not change.
+//! So the graph remembers the answer for each access (`answers`), puts it aside when such a row changes, and takes it
+//! back when the event that changed the row is removed. A revisit makes a new graph; an access whose past is the same
+//! there keeps its answer.
 
+use super::answers::Answer;
+use super::buffered::Notice;
 use super::{Event, EventKind, Graph, NONE, Status};
-use crate::graph::rows::{Rows, row_of};
+use crate::graph::rows::{Rows, exceeds_besides, row_of};
 use crate::monitor::Finding;
 use weakspot_model::buffer::MemoryModel;
 
@@ -28,6 +29,14 @@ pub enum Watching {
     Operational(MemoryModel),
 }
 
+impl Watching {
+    /// Is any question asked?
+    #[inline]
+    pub(super) fn is_anything(self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+}
+
 impl Graph {
     /// Asks a question from now on. The graph has to be empty.
     pub(crate) fn watch(&mut self, watching: Watching) {
@@ -37,6 +46,7 @@ impl Graph {
             let threads = self.threads.len();
             self.happens_before = Rows::new(2 * threads);
             self.scratch = row_of(0, 2 * threads, 0);
+            self.strict_scratch.clone_from(&self.scratch);
             self.strict = row_of(threads, 2 * threads, u16::MAX);
         }
     }
@@ -49,9 +59,9 @@ impl Graph {
 
     /// The store that could still be pending when an access comes, although the access happens after it.
     #[inline]
-    fn pending_store(&self, access: u32) -> u32 {
+    fn pending_store(&self, access: u32) -> Answer {
         match self.watching {
-            Watching::Nothing => NONE,
+            Watching::Nothing => Answer::Settled,
             Watching::Sober => self.unordered_store(access),
             Watching::Operational(model) => self.buffered_store(access, model),
         }
@@ -60,43 +70,89 @@ impl Graph {
     /// Every access with a store that could still be pending.
     pub fn findings(&self) -> impl Iterator<Item = Finding> + '_ {
         let asked_about = (0..self.len()).filter(|&access| self.event(access).asked_about);
-        let found = asked_about.map(|access| Finding { store: self.pending_store(access), access });
-        found.filter(|finding| finding.store != NONE)
+        asked_about.filter_map(|access| match self.pending_store(access) {
+            Answer::Pending(store) => Some(Finding { store, access }),
+            Answer::No | Answer::Settled => None,
+        })
     }
 
     /// Is there an access with a store that could still be pending? Tells `found` of those that are new since it was
     /// asked last, or if it does not want to know of `all`, of the first only.
     #[inline]
     pub fn is_borderline(&self, all: bool, found: impl FnMut(Finding)) -> bool {
-        if self.asked.get() < self.len() && (all || self.first_pending.get() == NONE) {
-            // What was found last time is likely to be found again.
-            let likely = self.likely.get();
-            let is_likely = !all && likely < self.len() && self.event(likely).asked_about;
-            if is_likely && self.pending_store(likely) != NONE {
-                return true;
-            }
+        if all || !self.answers.is_any_pending() {
             self.ask(all, found);
         }
-        self.first_pending.get() != NONE
+        self.answers.is_any_pending()
     }
 
     #[inline(never)]
     fn ask(&self, all: bool, mut found: impl FnMut(Finding)) {
-        for access in self.asked.get()..self.len() {
-            if !self.event(access).asked_about {
+        self.answers.ask_open(all, |access| {
+            let answer = self.pending_store(access);
+            if let Answer::Pending(store) = answer {
+                found(Finding { store, access });
+            }
+            answer
+        });
+    }
+
+    /// The rows of the events from place `unchanged` of the trail on are about to change, because the newest event comes
+    /// before `from`. Most loads that do so bring nothing else along that those events did not come after already: then
+    /// SOBER's answers stay, and the operational ones do unless the load itself matters to them.
+    pub(super) fn put_answers_aside(&mut self, from: u32, unchanged: usize) {
+        let newest = &self.events[self.events.len() - 1];
+        let changed = &self.trail[unchanged..];
+        let is_load = newest.kind == EventKind::Load;
+        if !is_load || self.brings_news(newest, from) {
+            return self.answers.put_aside_for(changed, !is_load, |_| true);
+        }
+        if !self.watched {
+            let notice = Notice::of(newest, self.writers_up_to(newest.source), self.event(from));
+            let (events, rows) = (&self.events, &self.happens_before);
+            let is_affected = |access: u32| notice.affects(&events[access as usize], rows);
+            self.answers.put_aside_for(changed, false, is_affected);
+        }
+    }
+
+    /// Does the newest event, a load, come after anything that `from`, which it comes before, does not come after, and
+    /// that an answer can depend on? SOBER's question is about writes only.
+    #[inline]
+    fn brings_news(&self, newest: &Event, from: u32) -> bool {
+        let known = self.happens_before.row(from).as_flattened();
+        let own = newest.thread as usize;
+        let needed = if self.watched {
+            let (_, last_store) = self.last_in_order(newest.po_prev);
+            if last_store == NONE { 0 } else { self.event(last_store).index + 1 }
+        } else {
+            newest.index
+        };
+        if u32::from(known[own]) < needed {
+            return true;
+        }
+        exceeds_besides(&self.scratch, self.happens_before.row(from), own)
+    }
+
+    /// The graph is a revisit of `read` in another one, and event `read + n` of that is event `map[n]` here, if any.
+    /// What was known there of an access is still true if the access has the same past, and neither the read nor the
+    /// write it now reads is a part of it.
+    pub(crate) fn adopt_answers(&mut self, from: &Self, read: u32, map: &[u32]) {
+        if !self.watching.is_anything() {
+            return;
+        }
+        self.answers.reset(self.events.iter().map(|event| event.asked_about));
+        let new = [read, from.len() - 1].map(|id| (from.event(id).thread as usize, from.event(id).index));
+        for old in from.answers.known() {
+            let id = if old < read { old } else { map[(old - read) as usize] };
+            if id == NONE {
                 continue;
             }
-            let store = self.pending_store(access);
-            if store != NONE {
-                found(Finding { store, access });
-                self.first_pending.set(self.first_pending.get().min(access));
-                if !all {
-                    self.likely.set(access);
-                    return self.asked.set(access + 1);
-                }
+            let row = from.happens_before.row(old);
+            let is_past = |&(thread, index): &(usize, u32)| u32::from(row.as_flattened()[thread]) > index;
+            if self.happens_before.row(id) == row && !new.iter().any(is_past) {
+                self.answers.adopt(id, &from.answers, old);
             }
         }
-        self.asked.set(self.len());
     }
 
     /// Has somebody been put off by a mutex or a condition variable for good? Such a read has not happened, but the graph
@@ -109,7 +165,7 @@ impl Graph {
     /// given another source.
     #[inline]
     pub(super) fn is_asked_about(&self, event: &Event) -> bool {
-        if self.watching == Watching::Nothing || event.po_prev == NONE {
+        if !self.watching.is_anything() || event.po_prev == NONE {
             return false;
         }
         let reads_foreign_store = || {
@@ -123,39 +179,6 @@ impl Graph {
             EventKind::RmwRead { .. } => !self.watched && reads_foreign_store(),
             EventKind::Store | EventKind::RmwWrite { .. } => !self.watched,
             _ => false,
-        }
-    }
-
-    /// All rows are new.
-    pub(super) fn forget_all_answers(&mut self) {
-        self.asked.set(0);
-        self.first_pending.set(NONE);
-    }
-
-    /// Rows have changed, none of them before this event.
-    #[inline]
-    pub(super) fn forget_answers(&mut self, from: u32) {
-        if self.asked.get() > from {
-            self.asked.set(from);
-        }
-        if self.first_pending.get() >= from {
-            self.first_pending.set(NONE);
-        }
-    }
-
-    /// The newest event is about to be removed, and its changes have been taken back.
-    #[inline]
-    pub(super) fn recall_answers(&mut self, id: u32) {
-        let Event { touched, asked, first_pending, .. } = *self.event(id);
-        let still_known = self.asked.get().min(touched).min(id);
-        if still_known < asked {
-            self.asked.set(asked);
-            self.first_pending.set(first_pending);
-        } else {
-            self.asked.set(still_known);
-            if self.first_pending.get() >= still_known {
-                self.first_pending.set(NONE);
-            }
         }
     }
 }

@@ -109,6 +109,7 @@ impl<S: System> Explorer<'_, S> {
             order.extend_from_slice(self.lineariser.order());
             graph.compute_clocks(order);
         }
+        graph.adopt_answers(&below.graph, read, &self.map);
         self.depth += 1;
         if self.replays {
             return self.run_again(read, Alternative::Revisit { read, after });
