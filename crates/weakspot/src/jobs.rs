@@ -131,7 +131,9 @@ fn explore_together<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant)
     let done = office.done.into_inner().unwrap_or_else(PoisonError::into_inner);
     let (parts, all) = office.crew.in_order(done);
     judge.report.exhaustive = all;
-    parts.into_iter().for_each(|part| judge.add(part));
+    for part in parts {
+        judge.add(part);
+    }
     Ok(judge)
 }
 
