@@ -103,7 +103,9 @@ fn locks_and_condition_variables() {
             sum = pair.1.wait(sum).unwrap();
         }
         drop(sum);
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
     });
 }
 

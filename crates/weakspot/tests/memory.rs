@@ -68,7 +68,9 @@ fn locks() {
         let sum = sum.clone();
         thread::spawn(move || (0..2).for_each(|_| sum.lock().unwrap().push(number)))
     });
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 fn waits() {
@@ -85,7 +87,9 @@ fn waits() {
         sum = pair.1.wait(sum).unwrap();
     }
     drop(sum);
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 fn spins() {
@@ -103,7 +107,9 @@ fn spins() {
             }
         })
     });
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 /// One test, so that nobody else allocates meanwhile.
