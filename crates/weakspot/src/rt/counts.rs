@@ -80,15 +80,16 @@ impl Runtime {
     }
 
     fn counted_as(&self, key: usize, physical: usize, place: Place, new: bool) -> Option<Rc<Word>> {
-        let mut counts = self.counts.borrow_mut();
-        let counts = &mut *counts;
-        let observed = &counts.observed;
-        let counted = counts.counted.entry(key).or_insert_with(|| {
-            let dropped = self.add_object(Object::new(0, place));
-            let word = observed.places.contains(&address(place)).then(|| Rc::new(Word::new(physical as u64)));
-            Counted { made: place, old: !new, dropped, word }
-        });
-        let (word, old) = (counted.word.clone(), counted.old);
+        let (word, old) = {
+            let counts = &mut *self.counts.borrow_mut();
+            let observed = &counts.observed;
+            let counted = counts.counted.entry(key).or_insert_with(|| {
+                let dropped = self.add_object(Object::new(0, place));
+                let word = observed.places.contains(&address(place)).then(|| Rc::new(Word::new(physical as u64)));
+                Counted { made: place, old: !new, dropped, word }
+            });
+            (counted.word.clone(), counted.old)
+        };
         if old && word.is_some() {
             self.check_company(place);
         }
