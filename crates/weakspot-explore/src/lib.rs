@@ -53,7 +53,7 @@ pub mod interpreter;
 pub mod linearise;
 pub mod monitor;
 pub mod outcome;
-mod parallel;
+pub mod parallel;
 pub mod recorded;
 pub mod reorder;
 pub mod replay;

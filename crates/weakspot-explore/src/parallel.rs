@@ -8,8 +8,10 @@
 //! the order of a single worker than what it gave away, and what it gives away later comes before what it gave away
 //! first. A [`Key`] writes this order down. Results are merged along it; a search that stops at the first finding keeps
 //! the results up to the first finding *in this order* and drops the rest.
+//!
+//! What the workers explore is nothing to the [`Crew`]: programs here, live code in the crate `weakspot`.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use weakspot_model::ir::Program;
@@ -22,26 +24,38 @@ use crate::trust::Subtree;
 
 /// Where a subtree stands in the order of a single worker: that of its giver, then how often the giver had given before,
 /// counted down.
-type Key = Vec<u32>;
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Key(Vec<u32>);
 
-/// The subtrees nobody works on, and what came of the others.
-#[derive(Default)]
+/// A part of the search; without a subtree it is all of it.
+#[derive(Debug)]
+pub struct Job {
+    /// Where it stands.
+    pub key: Key,
+    /// The part.
+    pub subtree: Option<Subtree>,
+}
+
+/// The subtrees nobody works on, and how many are worked on.
+#[derive(Debug, Default)]
 struct Board {
-    waiting: Vec<(Key, Option<Subtree>)>,
+    waiting: Vec<Job>,
     working: usize,
-    done: Vec<(Key, Outcome)>,
     /// The first subtree in order in which a search that stops at the first finding stopped.
     stopped: Option<Key>,
 }
 
 /// What the workers share.
-struct Shared {
+#[derive(Debug)]
+pub struct Crew {
     board: Mutex<Board>,
     changed: Condvar,
     /// Workers without work.
     hungry: AtomicUsize,
     /// Subtrees that wait.
     offered: AtomicUsize,
+    /// Nobody needs the results any more.
+    given_up: AtomicBool,
     graphs: AtomicU64,
     /// How much of the search is done, in parts of [`WHOLE`].
     covered: AtomicU64,
@@ -50,16 +64,44 @@ struct Shared {
 /// The whole search, in parts that workers can add up.
 const WHOLE: f64 = (1_u64 << 52) as f64;
 
-impl Shared {
+impl Default for Crew {
+    fn default() -> Self {
+        let all = Job { key: Key::default(), subtree: None };
+        Self {
+            board: Mutex::new(Board { waiting: vec![all], ..Board::default() }),
+            changed: Condvar::new(),
+            hungry: AtomicUsize::new(0),
+            offered: AtomicUsize::new(1),
+            given_up: AtomicBool::new(false),
+            graphs: AtomicU64::new(0),
+            covered: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Crew {
+    /// Lets so many workers work, and waits until there is nothing to do. Each is given its number.
+    pub fn work(&self, workers: usize, work: impl Fn(usize) + Sync) {
+        let work = &work;
+        std::thread::scope(|scope| {
+            for number in 0..workers {
+                scope.spawn(move || work(number));
+            }
+        });
+    }
+
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next subtree; waits while others may still give some away.
-    fn next(&self) -> Option<(Key, Option<Subtree>)> {
+    pub fn next_job(&self) -> Option<Job> {
         let mut board = self.board();
         self.hungry.fetch_add(1, Ordering::Relaxed);
         loop {
+            if self.is_given_up() {
+                return None;
+            }
             if let Some(job) = board.waiting.pop() {
                 board.working += 1;
                 self.hungry.fetch_sub(1, Ordering::Relaxed);
@@ -74,50 +116,87 @@ impl Shared {
         }
     }
 
-    fn finish(&self, key: Key, outcome: Outcome, stopped: bool) {
+    /// A job is done; `stopped`: the search found what it looked for there.
+    pub fn finish(&self, key: &Key, stopped: bool) {
         let mut board = self.board();
         board.working -= 1;
-        if stopped && board.stopped.as_ref().is_none_or(|first| key < *first) {
+        if stopped && board.stopped.as_ref().is_none_or(|first| *key < *first) {
             board.stopped = Some(key.clone());
         }
-        board.done.push((key, outcome));
         self.changed.notify_all();
+    }
+
+    /// Nobody needs the results any more: all workers stop as soon as they look.
+    pub fn give_up(&self) {
+        let board = self.board();
+        self.given_up.store(true, Ordering::Relaxed);
+        drop(board);
+        self.changed.notify_all();
+    }
+
+    /// Has somebody given up?
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    /// Who works on a job.
+    pub fn worker(&self, key: Key) -> Worker<'_> {
+        Worker { crew: self, key, given: 0 }
+    }
+
+    /// The results in the order of a single worker, up to where it would have stopped; and whether these are all.
+    pub fn in_order<R>(self, mut done: Vec<(Key, R)>) -> (Vec<R>, bool) {
+        let board = self.board.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let count = done.len();
+        let needed = |key: &Key| board.stopped.as_ref().is_none_or(|first| *key <= *first);
+        let results: Vec<R> = done.into_iter().take_while(|(key, _)| needed(key)).map(|(_, result)| result).collect();
+        let all = results.len() == count && board.waiting.is_empty();
+        (results, all)
     }
 }
 
 /// One worker's place among the others.
-pub(crate) struct Worker<'a> {
-    shared: &'a Shared,
+#[derive(Debug)]
+pub struct Worker<'a> {
+    crew: &'a Crew,
     key: Key,
     given: u32,
 }
 
 impl Worker<'_> {
     /// Is somebody without work and nothing on offer?
-    pub(crate) fn wants_work(&self) -> bool {
-        self.shared.hungry.load(Ordering::Relaxed) > self.shared.offered.load(Ordering::Relaxed)
+    #[inline]
+    pub fn wants_work(&self) -> bool {
+        self.crew.hungry.load(Ordering::Relaxed) > self.crew.offered.load(Ordering::Relaxed)
     }
 
     /// Offers a subtree.
-    pub(crate) fn hand_out(&mut self, subtree: Subtree) {
+    pub fn hand_out(&mut self, subtree: Subtree) {
         let mut key = self.key.clone();
-        key.push(u32::MAX - self.given);
+        key.0.push(u32::MAX - self.given);
         self.given += 1;
-        self.shared.offered.fetch_add(1, Ordering::Relaxed);
-        self.shared.board().waiting.push((key, Some(subtree)));
-        self.shared.changed.notify_one();
+        self.crew.offered.fetch_add(1, Ordering::Relaxed);
+        self.crew.board().waiting.push(Job { key, subtree: Some(subtree) });
+        self.crew.changed.notify_one();
     }
 
-    /// Has the search stopped in a subtree that comes before this one?
-    pub(crate) fn is_overtaken(&self) -> bool {
-        self.shared.board().stopped.as_ref().is_some_and(|first| *first < self.key)
+    /// Has the search stopped in a subtree that comes before this one, or been given up?
+    pub fn is_overtaken(&self) -> bool {
+        self.crew.is_given_up() || self.crew.board().stopped.as_ref().is_some_and(|first| *first < self.key)
+    }
+
+    /// Has the search been given up?
+    #[inline]
+    pub fn is_given_up(&self) -> bool {
+        self.crew.is_given_up()
     }
 
     /// Tells how far the search is.
     pub(crate) fn report(&self, progress: &dyn Progress, graphs: u64, covered: f64) {
-        let all = self.shared.graphs.fetch_add(graphs, Ordering::Relaxed) + graphs;
+        let all = self.crew.graphs.fetch_add(graphs, Ordering::Relaxed) + graphs;
         let parts = (covered * WHOLE) as u64;
-        let covered = self.shared.covered.fetch_add(parts, Ordering::Relaxed) + parts;
+        let covered = self.crew.covered.fetch_add(parts, Ordering::Relaxed) + parts;
         progress.explored(all, all, covered as f64 / WHOLE);
     }
 }
@@ -129,28 +208,29 @@ pub(crate) fn explore(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Outcome {
-    let shared = Shared {
-        board: Mutex::new(Board { waiting: vec![(Key::new(), None)], ..Board::default() }),
-        changed: Condvar::new(),
-        hungry: AtomicUsize::new(0),
-        offered: AtomicUsize::new(1),
-        graphs: AtomicU64::new(0),
-        covered: AtomicU64::new(0),
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..options.jobs {
-            scope.spawn(|| work(program, options, budget, progress, &shared));
-        }
-    });
-    let board = shared.board.into_inner().unwrap_or_else(PoisonError::into_inner);
-    merge(board)
+    let crew = Crew::default();
+    let done = Mutex::new(Vec::new());
+    crew.work(options.jobs, |_| work(program, options, budget, progress, &crew, &done));
+    let (outcomes, all) = crew.in_order(done.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let mut merged = Outcome { exhaustive: all, ..Outcome::default() };
+    for outcome in outcomes {
+        merged.exhaustive &= outcome.exhaustive && outcome.limit.is_none();
+        merged.merge(outcome);
+    }
+    merged
 }
 
-fn work(program: &Program, options: &ExploreOptions, budget: &Budget, progress: &dyn Progress, shared: &Shared) {
+fn work(
+    program: &Program,
+    options: &ExploreOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+    crew: &Crew,
+    done: &Mutex<Vec<(Key, Outcome)>>,
+) {
     let mut system = Interpreter::new(program, options.unroll);
-    while let Some((key, subtree)) = shared.next() {
-        let worker = Worker { shared, key: key.clone(), given: 0 };
-        let mut checker = Checker::new(&system, options, budget, progress, Some(worker));
+    while let Some(Job { key, subtree }) = crew.next_job() {
+        let mut checker = Checker::new(&system, options, budget, progress, Some(crew.worker(key.clone())));
         let mut explorer = explorer_for(&mut system, options);
         let ended = match subtree {
             None => explorer.run(&mut checker),
@@ -161,22 +241,7 @@ fn work(program: &Program, options: &ExploreOptions, budget: &Budget, progress: 
         outcome.events = explorer.counters().events;
         outcome.exhaustive = ended.is_continue();
         let found = ended.is_break() && outcome.limit.is_none() && !overtaken;
-        shared.finish(key, outcome, found);
+        done.lock().unwrap_or_else(PoisonError::into_inner).push((key.clone(), outcome));
+        crew.finish(&key, found);
     }
-}
-
-/// Along the order of a single worker, up to where it would have stopped.
-fn merge(mut board: Board) -> Outcome {
-    board.done.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let mut merged = Outcome { exhaustive: true, ..Outcome::default() };
-    for (key, outcome) in board.done {
-        if board.stopped.as_ref().is_some_and(|first| *first < key) {
-            merged.exhaustive = false;
-            break;
-        }
-        merged.exhaustive &= outcome.exhaustive && outcome.limit.is_none();
-        merged.merge(outcome);
-    }
-    merged.exhaustive &= board.waiting.is_empty();
-    merged
 }

@@ -140,7 +140,7 @@ struct Frame {
     graph: Graph,
     items: Vec<Item>,
     /// An order in which SC could have executed the events that the graph began with; those that were added since came
-    /// later. If an alternative made it wrong, nobody minds: it is only where to look first.
+    /// later. An alternative may have made that wrong: it is only where to look first.
     order: Vec<u32>,
 }
 

@@ -2,6 +2,9 @@
 //!
 //! shuttle explores interleavings of sequentially consistent executions without reduction (its depth-first scheduler),
 //! loom explores its own approximation of C11, weakspot explores every SC trace once and watches for TSO.
+//!
+//! `ours` leaves the others out, a name after that all programs but one. At the end: what a second worker is good for, and
+//! how much memory is in use over more than a million executions.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::time::{Duration, Instant};
@@ -33,10 +36,14 @@ macro_rules! programs {
             }
 
             pub fn increments() {
+                increment(8);
+            }
+
+            pub fn increment(times: usize) {
                 let x = Arc::new(AtomicUsize::new(0));
                 let x2 = x.clone();
-                let one = thread::spawn(move || (0..8).for_each(|_| _ = x2.fetch_add(1, Ordering::AcqRel)));
-                (0..8).for_each(|_| _ = x.fetch_add(1, Ordering::AcqRel));
+                let one = thread::spawn(move || (0..times).for_each(|_| _ = x2.fetch_add(1, Ordering::AcqRel)));
+                (0..times).for_each(|_| _ = x.fetch_add(1, Ordering::AcqRel));
                 let _ = one.join();
             }
 
@@ -164,6 +171,52 @@ fn show(tool: &str, measured: Measured, ours: Measured) {
     );
 }
 
+/// The best time of some, in seconds, for 10 + 10 increments.
+fn time_of_workers(jobs: usize) -> f64 {
+    let once = || {
+        let start = Instant::now();
+        let report = Builder { jobs, ..Builder::default() }.check(|| ours::increment(10));
+        assert_eq!(report.executions, 184_756);
+        start.elapsed().as_secs_f64()
+    };
+    (0..3).map(|_| once()).fold(f64::INFINITY, f64::min)
+}
+
+fn workers() {
+    let (one, two) = (time_of_workers(1), time_of_workers(2));
+    println!("10 + 10 increments, 184756 executions");
+    println!(
+        "    1 worker  {:>12.3} ms\n    2 workers {:>12.3} ms, {:.2} times as fast",
+        one * 1e3,
+        two * 1e3,
+        one / two
+    );
+}
+
+/// Kilobytes that this process has in memory, where the system tells.
+fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// 12 + 12 increments: 2,704,156 executions.
+fn memory() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    const EXECUTIONS: u64 = 2_704_156;
+    println!("12 + 12 increments, {EXECUTIONS} executions");
+    let report = Builder::default().check(|| {
+        let runs = RUNS.fetch_add(1, Ordering::Relaxed) + 1;
+        if runs.is_multiple_of(EXECUTIONS / 4) {
+            let kilobytes = resident().map_or_else(|| "?".to_owned(), |kilobytes| kilobytes.to_string());
+            println!("    after {runs:>8} executions {kilobytes:>8} KiB in memory");
+        }
+        ours::increment(12);
+    });
+    assert_eq!(report.executions, EXECUTIONS);
+}
+
 fn main() {
     let subjects = [
         Subject {
@@ -208,5 +261,9 @@ fn main() {
             show("loom", loom(subject), mine);
             show("shuttle", shuttle(subject), mine);
         }
+    }
+    if only.is_none() {
+        workers();
+        memory();
     }
 }

@@ -37,8 +37,10 @@ pub struct Builder {
     pub max_duration: Option<Duration>,
     /// Threads a model may have.
     pub max_threads: usize,
-    /// Workers (`WEAKSPOT_JOBS`). Statics and captured values are shared by all of them, so live code is explored by one:
-    /// any other number is taken as 1.
+    /// Workers, each with an OS thread of its own (`WEAKSPOT_JOBS`). The answer is the same whatever their number. A model
+    /// that uses atomics, locks or cells that are older than an execution (statics, captured values), that starts some
+    /// of its threads in some executions only, or that is not explored completely (`max_executions`, `max_preemptions`,
+    /// `seed`) has one worker.
     pub jobs: usize,
     /// Watch for store-buffer violations?
     pub monitor: bool,

@@ -70,6 +70,7 @@ mod failure;
 pub mod future;
 pub mod hint;
 mod impact;
+mod jobs;
 pub mod lazy_static;
 mod macros;
 mod model;

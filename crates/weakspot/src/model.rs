@@ -12,7 +12,7 @@ use weakspot_explore::graph::{EventKind, Graph, NONE};
 use weakspot_explore::linearise::{Lineariser, is_step};
 use weakspot_explore::monitor::Finding;
 use weakspot_explore::outcome::actions_of;
-use weakspot_explore::trust::{Divergence, Ending, Explorer, Visitor};
+use weakspot_explore::trust::{Divergence, Ending, Explorer, Subtree, Visitor};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::Action;
@@ -20,6 +20,7 @@ use weakspot_model::machine::Action;
 use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Borderline, Impact, ScStep};
+use crate::jobs::{self, Colleague};
 use crate::report::{Bound, LoopLeftOut, Party, Report, Verdict, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::{Body, Runtime};
@@ -89,6 +90,7 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
     loop {
         let judge = match (builder.seed, builder.max_preemptions) {
             (Some(seed), _) => schedules::random(builder, runtime, seed, start),
+            (None, None) if jobs::are_possible(builder) => jobs::search(builder, runtime, start),
             (None, None) => explore(builder, runtime, start, None),
             (None, Some(most)) => {
                 let judge = explore(builder, runtime, start, Some(PATIENCE));
@@ -125,16 +127,25 @@ fn verdict(report: &Report) -> Verdict {
 }
 
 /// Explores everything, or so many executions.
-fn explore<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant, most: Option<u64>) -> Judge<'b> {
-    let mut system = Live { runtime };
+pub(crate) fn explore<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant, most: Option<u64>) -> Judge<'b> {
     let mut judge = Judge::new(builder, start);
     judge.most = most.into_iter().chain(builder.max_executions).min();
+    explore_part(builder, runtime, &mut judge, None);
+    judge
+}
+
+/// Explores a part of the model, or all of it.
+pub(crate) fn explore_part(builder: &Builder, runtime: &Runtime, judge: &mut Judge<'_>, part: Option<Subtree>) {
+    let mut system = Live { runtime };
     let explorer = Explorer::new(&mut system).with_longest(builder.max_events).with_exact_rounds(builder.max_spins);
     let mut explorer = match judge.kind {
         Some(kind) => explorer.watching(kind.watching()),
         None => explorer,
     };
-    let ended = explorer.run(&mut judge);
+    let ended = match part {
+        None => explorer.run(judge),
+        Some(part) => explorer.run_subtree(part, judge),
+    };
     judge.report.events = explorer.counters().events;
     judge.report.runs = explorer.counters().runs + 1;
     judge.report.exhaustive = ended.is_continue();
@@ -142,7 +153,6 @@ fn explore<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant, most: Op
         judge.report.failure = Some(not_deterministic(runtime, divergence));
         judge.report.timeline = Some(Timeline::of_run(runtime));
     }
-    judge
 }
 
 fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
@@ -180,9 +190,17 @@ fn kind_name(kind: EventKind) -> &'static str {
 
 /// A violation with what is needed to look for its impact.
 pub(crate) struct Found {
+    /// The addresses of its two places.
+    key: (usize, usize),
     pub(crate) violation: Violation,
     pub(crate) store_place: Place,
     borderline: Borderline,
+}
+
+/// What was found in a part of the search.
+pub(crate) struct Part {
+    pub(crate) report: Report,
+    pub(crate) found: Vec<Found>,
 }
 
 /// Judges every graph.
@@ -195,6 +213,8 @@ pub(crate) struct Judge<'b> {
     graphs: u64,
     /// Executions after which it gives up.
     most: Option<u64>,
+    /// Where the other workers are, if there are any.
+    pub(crate) colleague: Option<Colleague<'b>>,
     pub(crate) report: Report,
     pub(crate) found: Vec<Found>,
     /// The violation of two places, by their addresses.
@@ -222,6 +242,7 @@ impl<'b> Judge<'b> {
             start,
             graphs: 0,
             most: builder.max_executions,
+            colleague: None,
             report: Report::new(builder.model),
             found: Vec::new(),
             pairs: FxHashMap::default(),
@@ -230,6 +251,9 @@ impl<'b> Judge<'b> {
 
     pub(crate) fn limits(&mut self) -> ControlFlow<()> {
         self.graphs += 1;
+        if self.colleague.as_ref().is_some_and(|colleague| colleague.is_needless(self.graphs)) {
+            return ControlFlow::Break(());
+        }
         if self.most.is_some_and(|most| self.report.executions >= most) {
             self.report.bound = Some(Bound::Executions);
         } else if self.graphs.is_multiple_of(256)
@@ -276,6 +300,33 @@ impl<'b> Judge<'b> {
         }
     }
 
+    /// Takes over what was found in the next part of the search.
+    pub(crate) fn add(&mut self, part: Part) {
+        let Part { report, found } = part;
+        self.report.executions += report.executions;
+        self.report.blocked += report.blocked;
+        self.report.borderline += report.borderline;
+        self.report.events += report.events;
+        self.report.runs += report.runs;
+        self.report.exhaustive &= report.exhaustive;
+        self.report.bound = self.report.bound.or(report.bound);
+        if report.failure.is_some() {
+            self.report.failure = report.failure;
+            self.report.timeline = report.timeline;
+            self.report.schedule = report.schedule;
+        }
+        for found in found {
+            match self.pairs.get(&found.key) {
+                Some(&known) => self.found[known].violation.executions += found.violation.executions,
+                None if self.found.len() == MOST_VIOLATIONS => {}
+                None => {
+                    self.pairs.insert(found.key, self.found.len());
+                    self.found.push(found);
+                }
+            }
+        }
+    }
+
     /// A violation of two accesses was seen in one more execution.
     pub(crate) fn note_violation(&mut self, one: &Happened, other: &Happened, borderline: impl FnOnce() -> Borderline) {
         let address = |place: Place| std::ptr::from_ref(place).addr();
@@ -285,7 +336,7 @@ impl<'b> Judge<'b> {
             None if self.found.len() == MOST_VIOLATIONS => return,
             None => {
                 let violation = Violation { store: Party::of(one), access: Party::of(other), executions: 0 };
-                self.found.push(Found { violation, store_place: one.place, borderline: borderline() });
+                self.found.push(Found { key, violation, store_place: one.place, borderline: borderline() });
                 self.pairs.insert(key, self.found.len() - 1);
                 self.found.len() - 1
             }
@@ -380,7 +431,7 @@ fn happened(graph: &Graph, id: u32, runtime: &Runtime) -> Option<Happened> {
 impl Visitor<Live<'_>> for Judge<'_> {
     fn failed(&mut self, graph: &Graph, system: &mut Live<'_>, thread: ThreadId) -> ControlFlow<()> {
         let runtime = system.runtime;
-        if runtime.counts.borrow().found {
+        if runtime.counts.borrow().found || runtime.in_the_way.get() {
             return ControlFlow::Break(());
         }
         let failure = runtime.failure.take();
@@ -419,5 +470,15 @@ impl Visitor<Live<'_>> for Judge<'_> {
         }
         self.watch(graph, runtime, ending);
         self.limits()
+    }
+
+    fn wants_work(&self) -> bool {
+        self.colleague.as_ref().is_some_and(Colleague::wants_work)
+    }
+
+    fn take(&mut self, subtree: Subtree) {
+        if let Some(colleague) = &mut self.colleague {
+            colleague.hand_out(subtree);
+        }
     }
 }

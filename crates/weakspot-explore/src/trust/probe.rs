@@ -153,7 +153,7 @@ impl<S: System> Explorer<'_, S> {
         if known.is_none() || repeats > 0 {
             let ordered = self.lineariser.linearise(&self.frames[self.depth].graph);
             debug_assert!(ordered, "rounds that repeat others keep the graph consistent");
-            self.run_linearised();
+            self.run_linearised(NONE, None);
         }
         if repeats > 0 {
             self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::ManyRounds);
@@ -240,7 +240,7 @@ impl<S: System> Explorer<'_, S> {
     fn probe(&mut self, thread: usize, round: Round, marker: Token) -> Fate {
         let graph = &self.frames[self.depth].graph;
         self.lineariser.linearise_some(graph, |id| graph.happens_before(id, round.last));
-        self.run_linearised();
+        self.run_linearised(NONE, None);
         if self.diverged.is_some() {
             return Fate::Endless;
         }

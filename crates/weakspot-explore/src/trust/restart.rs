@@ -13,7 +13,7 @@
 use thiserror::Error;
 use weakspot_model::ids::ThreadId;
 
-use super::{Alternative, Explorer, Frame};
+use super::{Alternative, Explorer};
 use crate::graph::{Event, EventKind, NONE, Status};
 use crate::system::{Misuse, Pending, System, UNBOUND, Update};
 
@@ -79,16 +79,13 @@ impl<S: System> Explorer<'_, S> {
             Alternative::Waiter { read, .. } => read,
             Alternative::Revisit { read, after } => return self.revisit(read, after),
         };
-        let Frame { graph, order, .. } = &mut self.frames[self.depth];
-        let possible = self.lineariser.linearise_holding(graph, held);
+        let possible = self.lineariser.linearise_holding(&self.frames[self.depth].graph, held);
         debug_assert!(possible, "an alternative keeps the graph consistent");
-        order.clear();
-        order.extend_from_slice(self.lineariser.order());
-        self.run_again(held, what)
+        self.run_linearised(held, Some(what))
     }
 
-    /// Runs the system along the order of the frame. `held` is the read that the alternative is about.
-    pub(super) fn run_again(&mut self, held: u32, what: Alternative) -> bool {
+    /// Runs the system along the order of a new frame. `held` is the read that the revisit is about.
+    pub(super) fn run_revisit(&mut self, held: u32, what: Alternative) -> bool {
         let order = std::mem::take(&mut self.frames[self.depth].order);
         let consistent = self.run_along(&order, held, Some(what));
         self.frames[self.depth].order = order;
@@ -96,10 +93,11 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// Runs the system along the order that the lineariser found last, which may be one of a part of the graph.
-    pub(super) fn run_linearised(&mut self) {
+    pub(super) fn run_linearised(&mut self, held: u32, what: Option<Alternative>) -> bool {
         let order = self.lineariser.take_order();
-        self.run_along(&order, NONE, None);
+        let consistent = self.run_along(&order, held, what);
         self.lineariser.give_back(order);
+        consistent
     }
 
     /// Runs the system along an order. Without an alternative nothing is held.

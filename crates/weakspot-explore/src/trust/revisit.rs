@@ -112,7 +112,7 @@ impl<S: System> Explorer<'_, S> {
         graph.adopt_answers(&below.graph, read, &self.map);
         self.depth += 1;
         if self.replays {
-            return self.run_again(read, Alternative::Revisit { read, after });
+            return self.run_revisit(read, Alternative::Revisit { read, after });
         }
         let Event { thread, before, .. } = *self.graph().event(read);
         let id = ThreadId(thread as u16);

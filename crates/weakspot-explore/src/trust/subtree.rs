@@ -17,6 +17,7 @@ use crate::system::{System, Token};
 #[derive(Debug)]
 pub struct Subtree {
     graph: Graph,
+    order: Vec<u32>,
     item: Item,
 }
 
@@ -27,15 +28,16 @@ impl<S: System> Explorer<'_, S> {
         let item = frame.items.remove(0);
         let mut graph = frame.graph.clone();
         graph.truncate(item.len);
-        Some(Subtree { graph, item })
+        let order = frame.order.iter().copied().filter(|&id| id < item.len).collect();
+        Some(Subtree { graph, order, item })
     }
 
     /// Explores a subtree that another explorer of the same system gave away.
     pub fn run_subtree(&mut self, subtree: Subtree, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
-        let Subtree { graph, item } = subtree;
+        let Subtree { graph, order, item } = subtree;
         self.depth = 0;
         self.frames.truncate(1);
-        self.frames[0] = Frame { items: vec![item], ..Frame::new(graph) };
+        self.frames[0] = Frame { graph, items: vec![item], order };
         if !self.replays {
             self.renew_tokens();
         }

@@ -7,25 +7,42 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::causality::Sync;
 use super::objects::Object;
+use super::runtime::Company;
 use super::{Place, Runtime, Step, Word, current};
 
 /// What is known of an `Arc`, by the address of its value.
 struct Counted {
     made: Place,
+    /// It is older than the run: a static, or something captured.
+    old: bool,
     /// What its dropped owners have released.
     dropped: u32,
     /// Its count as a state word, if it is observed.
     word: Option<Rc<Word>>,
 }
 
+/// What the program looks at. Survives runs.
+#[derive(Default, Clone)]
+pub(crate) struct Observed {
+    /// Places whose `Arc`s are observed.
+    places: FxHashSet<usize>,
+    /// Does the program ask whether threads have ended?
+    ends: bool,
+}
+
+impl Observed {
+    /// Takes over what another worker has found.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.places.extend(&other.places);
+        self.ends |= other.ends;
+    }
+}
+
 /// The reference counts of a run.
 #[derive(Default)]
 pub(crate) struct Counts {
     counted: FxHashMap<usize, Counted>,
-    /// Places whose `Arc`s are observed. Survives runs.
-    observed: FxHashSet<usize>,
-    /// Does the program ask whether threads have ended? Survives runs.
-    ends_are_observed: bool,
+    pub(crate) observed: Observed,
     /// Whether a thread has ended, if that is observed: by its number.
     ends: FxHashMap<u32, Rc<Word>>,
     /// The run has found something that is not observed and has to be.
@@ -59,23 +76,45 @@ fn runtime<'a>() -> Option<&'a Runtime> {
 
 impl Runtime {
     fn counted(&self, key: usize, physical: usize, place: Place) -> Option<Rc<Word>> {
-        let mut counts = self.counts.borrow_mut();
-        let counts = &mut *counts;
-        let observed = &counts.observed;
-        let counted = counts.counted.entry(key).or_insert_with(|| {
-            let dropped = self.add_object(Object::new(0, place));
-            let word = observed.contains(&address(place)).then(|| Rc::new(Word::new(physical as u64)));
-            Counted { made: place, dropped, word }
-        });
-        counted.word.clone()
+        self.counted_as(key, physical, place, false)
+    }
+
+    fn counted_as(&self, key: usize, physical: usize, place: Place, new: bool) -> Option<Rc<Word>> {
+        let (word, old) = {
+            let counts = &mut *self.counts.borrow_mut();
+            let observed = &counts.observed;
+            let counted = counts.counted.entry(key).or_insert_with(|| {
+                let dropped = self.add_object(Object::new(0, place));
+                let word = observed.places.contains(&address(place)).then(|| Rc::new(Word::new(physical as u64)));
+                Counted { made: place, old: !new, dropped, word }
+            });
+            (counted.word.clone(), counted.old)
+        };
+        if old && word.is_some() {
+            self.check_company(place);
+        }
+        word
+    }
+
+    /// The count of something older than the run is looked at, and other workers may change it.
+    fn check_company(&self, place: Place) {
+        if self.company != Company::Alone {
+            self.get_in_the_way(place);
+        }
     }
 
     /// The `Arc` is observed from now on: everything begins anew.
     fn observe(&self, key: usize) -> ! {
-        let made = self.counts.borrow().counted[&key].made;
+        let (made, old) = {
+            let counted = &self.counts.borrow().counted[&key];
+            (counted.made, counted.old)
+        };
+        if old {
+            self.check_company(made);
+        }
         {
             let mut counts = self.counts.borrow_mut();
-            counts.observed.insert(address(made));
+            counts.observed.places.insert(address(made));
             counts.found = true;
         }
         self.fail("the count of an Arc is observed".to_owned(), made)
@@ -93,7 +132,7 @@ impl Runtime {
 pub(crate) fn made(key: usize, place: Place) {
     if let Some(runtime) = runtime() {
         runtime.counts.borrow_mut().counted.remove(&key);
-        runtime.counted(key, 1, place);
+        runtime.counted_as(key, 1, place, true);
     }
 }
 
@@ -189,7 +228,7 @@ pub(crate) fn word_of_weak(key: usize, physical: usize, place: Place) -> Option<
 /// A thread ends.
 #[track_caller]
 pub(crate) fn ends(runtime: &Runtime, thread: u32) {
-    if runtime.counts.borrow().ends_are_observed {
+    if runtime.counts.borrow().observed.ends {
         runtime.end_of(thread).update("end", Sync::Relaxed, |_| Step::Write(1));
     }
 }
@@ -198,10 +237,10 @@ pub(crate) fn ends(runtime: &Runtime, thread: u32) {
 #[track_caller]
 pub(crate) fn is_finished(thread: u32, place: Place) -> Option<bool> {
     let runtime = runtime()?;
-    if !runtime.counts.borrow().ends_are_observed {
+    if !runtime.counts.borrow().observed.ends {
         {
             let mut counts = runtime.counts.borrow_mut();
-            counts.ends_are_observed = true;
+            counts.observed.ends = true;
             counts.found = true;
         }
         runtime.fail("the end of a thread is observed".to_owned(), place)

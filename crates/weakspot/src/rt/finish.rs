@@ -9,8 +9,8 @@ use super::lane::{Effect, Operation};
 use super::runtime::{Mode, Runtime};
 use super::stacks;
 
-/// Turns that threads get to come to their end.
-const TURNS: usize = 10_000;
+/// Turns that threads get until one of them comes to its end.
+const TURNS: usize = 2_000;
 
 impl Runtime {
     /// Brings the threads of the run to their end, or leaves them behind.
@@ -19,7 +19,7 @@ impl Runtime {
             return;
         }
         self.mode.set(Mode::Free);
-        if may_go_on && self.failure.borrow().is_none() && self.may_run_free() {
+        if may_go_on && self.failure.borrow().is_none() {
             self.run_free();
         }
         let all_over = self.is_over();
@@ -39,19 +39,19 @@ impl Runtime {
         self.state().lanes.iter().all(|lane| matches!(lane.operation, Operation::Ended | Operation::Absent))
     }
 
-    /// Whether a thread that waits on a condition variable holds its mutex is known to the explorer only.
-    fn may_run_free(&self) -> bool {
-        self.state().lanes.iter().all(|lane| !matches!(lane.operation, Operation::Wait { .. }))
-    }
-
     fn run_free(&self) {
-        for _ in 0..TURNS {
+        let mut turns = 0;
+        while turns < TURNS {
+            turns += 1;
             let mut moved = false;
             let threads = self.state().lanes.len();
             for thread in 0..threads {
                 if self.can_run_free(thread) {
                     self.switch_to(thread, 0);
                     moved = true;
+                    if matches!(self.state().lanes[thread].operation, Operation::Ended) {
+                        turns = 0;
+                    }
                 }
             }
             if !moved {

@@ -6,6 +6,10 @@
 //! object. An object that carries the stamp of an earlier run of the same model (a static, something captured) gets its
 //! first value back.
 //!
+//! Workers that explore parts of a model have runs of their own, and the number of a run says whose it is. Something that
+//! two of them use is shared for real; whoever comes second finds the other's stamp, before it has looked at anything,
+//! and then one worker explores everything.
+//!
 //! To the explorer an object is a *cell*; it gives it that number when an event on it happens, the same in every run of
 //! the same graph. So it does not matter who uses an object first.
 
@@ -14,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weakspot_explore::system::UNBOUND;
 
 use super::Place;
-use super::runtime::Runtime;
+use super::runtime::{Company, Runtime};
 
 /// No clock.
 pub(crate) const NO_CLOCK: u32 = u32::MAX;
@@ -67,18 +71,34 @@ impl Stamp {
     #[inline]
     pub(crate) fn object(&self, runtime: &Runtime, value: impl Fn() -> u64, reset: impl Fn(u64), place: Place) -> u32 {
         let stamp = self.stamp.load(Ordering::Relaxed);
-        let run = runtime.run.get();
-        if stamp >> OBJECT_BITS == run {
+        if stamp >> OBJECT_BITS == runtime.run.get() {
             return (stamp & ((1 << OBJECT_BITS) - 1)) as u32;
         }
-        if stamp >> OBJECT_BITS >= runtime.first_run {
-            reset(self.first.load(Ordering::Relaxed));
-        } else {
+        if self.take_over(runtime, stamp, place) {
             self.first.store(value(), Ordering::Relaxed);
+        } else {
+            reset(self.first.load(Ordering::Relaxed));
         }
         let object = runtime.add_object(Object::new(self.first.load(Ordering::Relaxed), place));
-        self.stamp.store(run << OBJECT_BITS | u64::from(object), Ordering::Relaxed);
+        self.stamp.store(runtime.run.get() << OBJECT_BITS | u64::from(object), Ordering::Relaxed);
         object
+    }
+
+    /// The object is used for the first time in this run: true if also for the first time in this model. What another
+    /// worker uses cannot be used.
+    #[inline]
+    fn take_over(&self, runtime: &Runtime, stamp: u64, place: Place) -> bool {
+        let run = runtime.run.get();
+        let mut is_foreign = runtime.is_foreign(stamp >> OBJECT_BITS);
+        let is_new = stamp >> OBJECT_BITS < runtime.first_run;
+        if is_new && runtime.company != Company::Alone {
+            let claim = run << OBJECT_BITS;
+            is_foreign = self.stamp.compare_exchange(stamp, claim, Ordering::Relaxed, Ordering::Relaxed).is_err();
+        }
+        if is_foreign {
+            runtime.get_in_the_way(place);
+        }
+        is_new
     }
 
     /// The number in this run of something without a value.

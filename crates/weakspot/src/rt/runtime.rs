@@ -15,15 +15,21 @@ use weakspot_model::ir::FenceKind;
 
 use super::Place;
 use super::causality::Causality;
-use super::counts::Counts;
+use super::counts::{Counts, Observed};
 use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::objects::Object;
 use super::script::{Script, Taken};
 use crate::failure::{Failure, SourcePlace};
 
-/// Runs are numbered over all models of the process, so that a stamp names one run.
+/// Runs are numbered over all models of the process, so that a stamp names one run. A runtime takes many numbers at once.
 static RUNS: AtomicU64 = AtomicU64::new(1);
+/// Numbers that a runtime takes at once.
+const MANY_RUNS: u64 = 256;
+/// Bits of the number of a run that say which worker made it.
+const WORKER_BITS: u32 = 6;
+/// Workers that a model may have.
+pub(crate) const MOST_WORKERS: usize = 1 << WORKER_BITS;
 
 /// The closure of a model.
 pub(crate) type Body = Arc<dyn Fn() + Send + Sync>;
@@ -37,12 +43,26 @@ pub(crate) enum Mode {
     Free,
 }
 
+/// Loops some of whose rounds were not explored, and which.
+pub(crate) type LoopsLeftOut = BTreeSet<(SourcePlace, LeftOut)>;
+
+/// The number of a thread by its parent and how many that had started before.
+pub(crate) type ThreadNumbers = FxHashMap<(u32, u32), u32>;
+
+/// A runtime that explores a part of a model, while others explore other parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Company {
+    /// There are no others.
+    Alone,
+    /// It is this worker.
+    Worker(u64),
+}
+
 /// What changes during a run.
 pub(crate) struct State {
     /// By thread.
     pub(crate) lanes: Vec<Lane>,
-    /// The number of a thread by its parent and how many that had started before.
-    numbers: FxHashMap<(u32, u32), u32>,
+    numbers: ThreadNumbers,
     pub(crate) objects: Vec<Object>,
     /// The object of each cell.
     pub(crate) bound: Vec<u32>,
@@ -56,8 +76,16 @@ pub(crate) struct State {
 /// A runtime: one for each worker of a model.
 pub(crate) struct Runtime {
     pub(crate) run: Cell<u64>,
-    /// The number of the model's first run.
+    /// The next number for a run, and that after the last one.
+    free_runs: Cell<(u64, u64)>,
+    /// No number of a run of the model is lower.
     pub(crate) first_run: u64,
+    /// Are there other workers?
+    pub(crate) company: Company,
+    /// Other workers have been told the numbers of the threads: there can be no new ones.
+    pub(crate) threads_are_known: Cell<bool>,
+    /// The workers are in each other's way: the model has to be explored by one.
+    pub(crate) in_the_way: Cell<bool>,
     pub(crate) mode: Cell<Mode>,
     /// Stores wait in simulated store buffers.
     pub(crate) buffered: Cell<bool>,
@@ -71,7 +99,7 @@ pub(crate) struct Runtime {
     pub(crate) storage: Storage,
     pub(crate) counts: RefCell<Counts>,
     /// Loops some of whose rounds were not explored.
-    pub(crate) loops_left_out: RefCell<BTreeSet<(SourcePlace, LeftOut)>>,
+    pub(crate) loops_left_out: RefCell<LoopsLeftOut>,
     /// Why the run has failed.
     pub(crate) failure: RefCell<Option<Failure>>,
 }
@@ -89,7 +117,11 @@ impl Runtime {
         };
         Self {
             run: Cell::new(0),
-            first_run: RUNS.load(Ordering::Relaxed),
+            free_runs: Cell::new((0, 0)),
+            first_run: RUNS.load(Ordering::Relaxed) << WORKER_BITS,
+            company: Company::Alone,
+            threads_are_known: Cell::new(false),
+            in_the_way: Cell::new(false),
             mode: Cell::new(Mode::Explored),
             buffered: Cell::new(false),
             strengthened: RefCell::default(),
@@ -112,9 +144,51 @@ impl Runtime {
         !strengthened.is_empty() && strengthened.contains(&std::ptr::from_ref(place).addr())
     }
 
+    /// A runtime that explores a part of this one's model.
+    pub(crate) fn for_worker(&self, worker: usize) -> Worker {
+        Worker {
+            first_run: self.first_run,
+            company: Company::Worker(worker as u64),
+            model: self.model,
+            max_threads: self.max_threads,
+            body: self.body.clone(),
+            strengthened: self.strengthened.borrow().clone(),
+            observed: self.counts.borrow().observed.clone(),
+        }
+    }
+
     /// The number of a new run.
     pub(crate) fn next_run(&self) {
-        self.run.set(RUNS.fetch_add(1, Ordering::Relaxed));
+        let (mut next, mut end) = self.free_runs.get();
+        if next == end {
+            next = RUNS.fetch_add(MANY_RUNS, Ordering::Relaxed);
+            end = next + MANY_RUNS;
+        }
+        self.free_runs.set((next + 1, end));
+        let worker = if let Company::Worker(worker) = self.company { worker } else { 0 };
+        self.run.set(next << WORKER_BITS | worker);
+    }
+
+    /// Is this a run that another worker made?
+    #[inline]
+    pub(crate) fn is_foreign(&self, run: u64) -> bool {
+        match self.company {
+            Company::Alone => false,
+            Company::Worker(worker) => run >= self.first_run && run & ((1 << WORKER_BITS) - 1) != worker,
+        }
+    }
+
+    /// The current thread uses what another worker uses, too: all of them stop, and one explores everything.
+    #[cold]
+    pub(crate) fn get_in_the_way(&self, place: Place) {
+        self.in_the_way.set(true);
+        if !self.is_free() {
+            self.fail("workers are in each other's way".to_owned(), place);
+        }
+        let is_thread = !self.state().lanes[self.thread.get() as usize].suspender.is_null();
+        if is_thread {
+            self.stop();
+        }
     }
 
     /// Do events happen at once?
@@ -288,8 +362,25 @@ impl Runtime {
         state.log.push(Happened { thread: thread as u32, operation, what, place, result, written });
     }
 
+    /// The numbers of all threads that any run has started.
+    pub(crate) fn thread_numbers(&self) -> ThreadNumbers {
+        self.state().numbers.clone()
+    }
+
+    /// The same, as another worker knows them.
+    pub(crate) fn know_threads(&self, numbers: &ThreadNumbers) {
+        if self.threads_are_known.replace(true) {
+            return;
+        }
+        let mut state = self.state();
+        state.numbers.clone_from(numbers);
+        let threads = numbers.len() + 1;
+        state.lanes.resize_with(threads, Lane::new);
+        state.causality.widen(threads);
+    }
+
     /// The number of a thread that the current one starts.
-    pub(crate) fn number_child(&self) -> Result<u32, usize> {
+    pub(crate) fn number_child(&self, place: Place) -> Result<u32, usize> {
         let parent = self.thread.get();
         let mut state = self.state();
         let nth = state.lanes[parent as usize].started;
@@ -300,11 +391,37 @@ impl Runtime {
         if state.lanes.len() >= self.max_threads {
             return Err(self.max_threads);
         }
+        if self.threads_are_known.get() {
+            drop(state);
+            self.get_in_the_way(place);
+            state = self.state();
+        }
         let number = state.lanes.len() as u32;
         state.lanes.push(Lane::new());
         state.numbers.insert((parent, nth), number);
         let threads = state.lanes.len();
         state.causality.widen(threads);
         Ok(number)
+    }
+}
+
+/// What a worker needs to make its own runtime.
+pub(crate) struct Worker {
+    first_run: u64,
+    company: Company,
+    model: MemoryModel,
+    max_threads: usize,
+    body: Body,
+    strengthened: FxHashSet<usize>,
+    observed: Observed,
+}
+
+impl Worker {
+    pub(crate) fn runtime(self) -> Runtime {
+        let Self { first_run, company, model, max_threads, body, strengthened, observed } = self;
+        let runtime = Runtime { first_run, company, ..Runtime::new(model, max_threads, body) };
+        *runtime.strengthened.borrow_mut() = strengthened;
+        runtime.counts.borrow_mut().observed = observed;
+        runtime
     }
 }

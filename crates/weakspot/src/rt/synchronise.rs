@@ -132,11 +132,21 @@ impl Runtime {
             self.post(Operation::Wait { condvar, mutex }, "Condvar::wait", place);
         }
         if self.is_free() {
-            self.state().objects[mutex as usize].held = false;
+            self.let_go(mutex);
             self.give_way();
             return self.lock(mutex, "Condvar::wait", place);
         }
         self.take_mutex(mutex, place);
+    }
+
+    /// A run was given up while the current thread waits: it releases the mutex, unless it had done so already. Then
+    /// somebody else may have it.
+    fn let_go(&self, mutex: u32) {
+        let thread = self.thread.get();
+        let object = &mut self.state().objects[mutex as usize];
+        if object.holder.0 == thread {
+            object.held = false;
+        }
     }
 
     /// Wakes waiters.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::causality::Sync;
 use super::objects::Stamp;
+use super::runtime::Company;
 use super::{Place, Runtime, current};
 use crate::failure::Failure;
 
@@ -59,7 +60,15 @@ impl Tracked {
                 (stamp & ((1 << NUMBER_BITS) - 1)) as u32
             } else {
                 let plain = state.causality.add_plain();
-                self.stamp.store(run << NUMBER_BITS | u64::from(plain), Ordering::Relaxed);
+                let new = run << NUMBER_BITS | u64::from(plain);
+                if runtime.company == Company::Alone {
+                    self.stamp.store(new, Ordering::Relaxed);
+                } else if runtime.is_foreign(stamp >> NUMBER_BITS)
+                    || self.stamp.compare_exchange(stamp, new, Ordering::Relaxed, Ordering::Relaxed).is_err()
+                {
+                    drop(state);
+                    return runtime.get_in_the_way(place);
+                }
                 plain
             };
             state.causality.access(thread, plain, writes, place)

@@ -171,7 +171,7 @@ impl Runtime {
 
     /// Starts a thread.
     fn start(&self, name: Option<String>, body: Box<dyn FnOnce()>, place: Place) -> u32 {
-        let child = match self.number_child() {
+        let child = match self.number_child(place) {
             Ok(child) => child,
             Err(limit) => self.fail(
                 format!(
