@@ -155,6 +155,9 @@ impl<S: System> Explorer<'_, S> {
             debug_assert!(ordered, "rounds that repeat others keep the graph consistent");
             self.run_linearised();
         }
+        if matches!(fate, Fate::Leaves(_)) {
+            self.system.note_end(ThreadId::new(thread));
+        }
         if repeats > 0 {
             self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::ManyRounds);
         } else {

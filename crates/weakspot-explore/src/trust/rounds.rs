@@ -86,9 +86,12 @@ impl<S: System> Explorer<'_, S> {
             return;
         }
         let Some(round) = self.idle_round(thread, end.last, end.token) else { return };
-        // Whoever is about to do something else has left the loop.
-        if fits(self.graph().event(round.first), self.system.pending(ThreadId::new(thread))) {
+        let id = ThreadId::new(thread);
+        if fits(self.graph().event(round.first), self.system.pending(id)) {
             self.judge_round(thread, round);
+        } else {
+            // It is about to do something else, and so has left the loop.
+            self.system.note_end(id);
         }
     }
 

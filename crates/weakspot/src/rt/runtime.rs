@@ -70,6 +70,8 @@ pub(crate) struct Runtime {
     pub(crate) state: RefCell<State>,
     pub(crate) storage: Storage,
     pub(crate) counts: RefCell<Counts>,
+    /// Markers of loops that were found to end by themselves. Survives runs.
+    pub(crate) ending_loops: RefCell<FxHashSet<u32>>,
     /// Loops some of whose rounds were not explored.
     pub(crate) loops_left_out: RefCell<BTreeSet<(SourcePlace, LeftOut)>>,
     /// Why the run has failed.
@@ -100,6 +102,7 @@ impl Runtime {
             state: RefCell::new(state),
             storage: Storage::default(),
             counts: RefCell::default(),
+            ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             failure: RefCell::new(None),
         }
