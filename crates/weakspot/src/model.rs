@@ -260,7 +260,7 @@ impl<'b> Judge<'b> {
 
     pub(crate) fn limits(&mut self) -> ControlFlow<()> {
         self.graphs += 1;
-        if self.most.is_some_and(|most| self.report.executions >= most) {
+        if self.most.is_some_and(|most| self.report.executions + self.report.blocked >= most) {
             self.report.bound = Some(Bound::Executions);
         } else if self.graphs.is_multiple_of(256)
             && self.builder.max_duration.is_some_and(|most| self.start.elapsed() >= most)

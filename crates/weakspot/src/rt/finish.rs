@@ -10,7 +10,7 @@ use super::runtime::{Mode, Runtime};
 use super::stacks;
 
 /// Turns that threads get to come to their end.
-const TURNS: usize = 10_000;
+const TURNS: usize = 2_000;
 
 impl Runtime {
     /// Brings the threads of the run to their end, or leaves them behind.
