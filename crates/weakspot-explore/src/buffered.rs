@@ -10,7 +10,10 @@
 //! | full fence, mutex, condition variable, starting and ending threads | waits until the own buffer is empty | the same |
 //! | store-store fence | – | begins a new segment |
 //!
-//! A thread that waits in a marked loop and has read nothing new rests until memory changes.
+//! A thread that has gone round a marked loop while memory stayed as it was rests until memory changes. Where nobody else
+//! can move, it goes on: a loop may count its rounds and end by itself. Only after [`MOST_ROUNDS`] of them does it wait
+//! for ever. A loop that is known to end by itself does not rest in its first rounds, so that all orders of these and of
+//! what others do are possible.
 //!
 //! # Deliberately absent
 //! No undoing: live code runs again from the start. What the searches have in common is in [`Buffered`]; which move
@@ -22,7 +25,7 @@ use weakspot_model::ir::FenceKind;
 
 use crate::graph::Phase;
 use crate::system::{CellId, Misuse, Pending, System, Update};
-use crate::trust::bit;
+use crate::trust::{MOST_ROUNDS, bit};
 
 /// One move of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +72,10 @@ struct Lane {
     phase: Phase,
     /// The version of memory when it last came round a loop that waits; it rests while that is the present one.
     idle_at: u64,
+    /// The version of memory at the first event since it last came round a loop, or 0 if there was none.
+    round_began_at: u64,
+    /// How often it has come round a loop while memory stayed as it is.
+    rounds: u32,
 }
 
 /// How a run has ended.
@@ -94,14 +101,39 @@ pub struct Buffered<'s, S: System> {
     /// Counts changes of memory, from 1.
     version: u64,
     bound: CellId,
+    exact_rounds: u32,
+    restless: bool,
 }
 
 impl<'s, S: System> Buffered<'s, S> {
     /// The machine at the beginning of a run.
     pub fn new(system: &'s mut S, model: MemoryModel) -> Self {
-        let mut this = Self { system, model, memory: Vec::new(), lanes: Vec::new(), version: 1, bound: 0 };
+        let mut this = Self {
+            system,
+            model,
+            memory: Vec::new(),
+            lanes: Vec::new(),
+            version: 1,
+            bound: 0,
+            exact_rounds: 0,
+            restless: false,
+        };
         this.restart();
         this
+    }
+
+    /// So many rounds of a loop that is known to end by itself are followed without a rest.
+    #[must_use]
+    pub fn with_exact_rounds(mut self, rounds: u32) -> Self {
+        self.exact_rounds = rounds;
+        self
+    }
+
+    /// Treats every loop as one that may end by itself.
+    #[must_use]
+    pub fn restless(mut self, restless: bool) -> Self {
+        self.restless = restless;
+        self
     }
 
     /// Back to the beginning.
@@ -176,8 +208,8 @@ impl<'s, S: System> Buffered<'s, S> {
                 empty
             }
             Pending::TryLock(_) => empty && lane.idle_at != self.version,
-            Pending::Fence(FenceKind::StoreStore) => true,
-            Pending::Fence(_) => empty,
+            Pending::Fence(FenceKind::StoreStore) => lane.idle_at != self.version,
+            Pending::Fence(_) => empty && lane.idle_at != self.version,
             Pending::Lock(mutex) => empty && self.memory[mutex as usize] == 0,
             Pending::Wait { condvar, mutex } => {
                 empty
@@ -365,14 +397,54 @@ impl<'s, S: System> Buffered<'s, S> {
     }
 
     fn go_on(&mut self, thread: ThreadId, result: i64) {
+        let lane = &mut self.lanes[thread.index()];
+        if lane.round_began_at == 0 {
+            lane.round_began_at = self.version;
+        }
         self.system.resume(thread, result);
         self.widen();
         if self.system.jumped_back(thread) {
-            self.lanes[thread.index()].idle_at = self.version;
+            self.end_round(thread);
         }
     }
 
-    /// Is the run over, and how?
+    /// The thread has come round a loop.
+    fn end_round(&mut self, thread: ThreadId) {
+        let is_awake = self.restless || self.system.ends_by_itself(thread);
+        let lane = &mut self.lanes[thread.index()];
+        let quiet = lane.round_began_at == self.version;
+        lane.round_began_at = 0;
+        lane.rounds = if quiet { lane.rounds + 1 } else { 0 };
+        if quiet && !(is_awake && lane.rounds <= self.exact_rounds) {
+            lane.idle_at = self.version;
+        }
+    }
+
+    /// Has the thread come round a loop in its last step?
+    pub fn has_yielded(&self, thread: usize) -> bool {
+        self.system.jumped_back(ThreadId::new(thread))
+    }
+
+    /// May the loop that the thread has come round end by itself, as far as is known?
+    pub fn ends_by_itself(&self, thread: usize) -> bool {
+        self.restless || self.system.ends_by_itself(ThreadId::new(thread))
+    }
+
+    /// Nobody can move: lets the first thread that rests in a loop go on, if it has not done so too often; false if
+    /// there is none.
+    fn rouse(&mut self) -> bool {
+        let version = self.version;
+        let rests = |lane: &&mut Lane| lane.idle_at == version && lane.rounds < MOST_ROUNDS;
+        match self.lanes.iter_mut().find(rests) {
+            Some(lane) => {
+                lane.idle_at = 0;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Is the run over, and how? If only threads that rest in loops are left, one of them is roused instead.
     pub fn rest(&mut self) -> Option<Rest> {
         let (mut all_ended, mut idle, mut stores) = (true, false, false);
         for thread in 0..self.lanes.len() {
@@ -392,8 +464,14 @@ impl<'s, S: System> Buffered<'s, S> {
         if all_ended {
             return Some(Rest::Complete);
         }
-        if (0..self.lanes.len()).any(|thread| self.can_step(thread)) {
+        let can_step = |this: &mut Self| (0..this.lanes.len()).any(|thread| this.can_step(thread));
+        if can_step(self) {
             return None;
+        }
+        while self.rouse() {
+            if can_step(self) {
+                return None;
+            }
         }
         Some(if idle { Rest::Livelock } else { Rest::Deadlock })
     }

@@ -294,6 +294,14 @@ pub trait System {
     /// Some rounds of the loop whose marker the thread has passed are not explored.
     fn leave_rounds_out(&mut self, _thread: ThreadId, _why: LeftOut) {}
 
+    /// The loop whose marker the thread has passed has been found to end by itself.
+    fn note_end(&mut self, _thread: ThreadId) {}
+
+    /// Is the loop whose marker the thread has passed known to end by itself, at least sometimes?
+    fn ends_by_itself(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
     /// Will a thread behave the same from both tokens, bounds on rounds apart?
     fn same_state(&self, _thread: ThreadId, one: Token, other: Token) -> bool {
         one == other

@@ -58,6 +58,7 @@ use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching}
 use crate::linearise::Lineariser;
 use crate::system::{CellId, Misuse, Pending, Repeated, System, UNBOUND};
 use probe::Loops;
+pub use probe::MOST_ROUNDS;
 pub use restart::Divergence;
 pub use subtree::Subtree;
 

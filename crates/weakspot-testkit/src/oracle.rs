@@ -20,7 +20,8 @@ pub struct FinalState {
 }
 
 impl FinalState {
-    fn of(state: &State) -> Self {
+    /// Those of a state.
+    pub fn of(state: &State) -> Self {
         let registers = state.threads.iter().map(|thread| thread.local.registers.clone()).collect();
         Self { registers, memory: state.memory.clone() }
     }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use weakspot_explore::buffered::{Buffered, Move, Rest};
 use weakspot_model::buffer::MemoryModel;
 
+use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
@@ -63,10 +64,11 @@ pub(crate) struct Borderline {
 }
 
 /// Looks for harm.
-pub(crate) fn judge(runtime: &Runtime, model: MemoryModel, borderlines: &[Borderline]) -> Impact {
+pub(crate) fn judge(runtime: &Runtime, builder: &Builder, borderlines: &[Borderline]) -> Impact {
+    let model = builder.model;
     runtime.buffered.set(true);
     let mut system = Live { runtime };
-    let machine = Buffered::new(&mut system, model);
+    let machine = Buffered::new(&mut system, model).with_exact_rounds(builder.max_spins);
     let mut search = Search { machine, runtime, model, moves: Vec::new(), start: Instant::now() };
     let impact = search.run(borderlines);
     runtime.finish_run(true);

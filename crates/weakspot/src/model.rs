@@ -55,7 +55,7 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
         if builder.fail_on != FailOn::Nothing {
             let took = start.elapsed();
             overflow::note(Some(crash_note(&found)));
-            let judged = impact::judge(&runtime, builder.model, &borderlines);
+            let judged = impact::judge(&runtime, builder, &borderlines);
             overflow::note(None);
             if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
                 report.suggestions = strengthen::suggest(builder, &runtime, &found, took);
@@ -90,10 +90,17 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
     loop {
         let judge = match (builder.seed, builder.max_preemptions) {
             (Some(seed), _) => schedules::random(builder, runtime, seed, start),
-            (None, None) if jobs::are_possible(builder) => jobs::search(builder, runtime, start),
-            (None, None) => explore(builder, runtime, start, None),
+            (None, None) => {
+                let judge = if jobs::are_possible(builder) {
+                    jobs::search(builder, runtime, start)
+                } else {
+                    explore(builder, runtime, start, None)
+                };
+                step_by_step_if_need_be(builder, runtime, start, judge)
+            }
             (None, Some(most)) => {
                 let judge = explore(builder, runtime, start, Some(PATIENCE));
+                let judge = step_by_step_if_need_be(builder, runtime, start, judge);
                 if judge.report.bound == Some(Bound::Executions)
                     && builder.max_executions.is_none_or(|executions| executions > PATIENCE)
                 {
@@ -109,6 +116,35 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
             return judge;
         }
     }
+}
+
+/// Preemptions of the schedules that are explored one by one if nobody says how many.
+const FEW_PREEMPTIONS: u32 = 2;
+
+/// A model may depend on the order of things that no event orders (the reference count of a `std` `Arc`). Then what it does
+/// is not determined by the graph, but it may be by the schedule: schedules are explored one by one. If it does not
+/// even repeat itself under the same schedule, the first answer stands.
+fn step_by_step_if_need_be<'b>(
+    builder: &'b Builder,
+    runtime: &Runtime,
+    start: Instant,
+    explored: Judge<'b>,
+) -> Judge<'b> {
+    let Some(Failure { kind: FailureKind::NotDeterministic, place, .. }) = &explored.report.failure else {
+        return explored;
+    };
+    let place = place.as_ref().map(|place| format!(" (seen at {place})")).unwrap_or_default();
+    runtime.finish_run(false);
+    let most = builder.max_preemptions.unwrap_or(FEW_PREEMPTIONS);
+    let mut judge = schedules::bounded(builder, runtime, most, start);
+    if matches!(judge.report.failure, Some(Failure { kind: FailureKind::NotDeterministic, .. })) {
+        return explored;
+    }
+    judge.report.notes.push(format!(
+        "what this test does depends on the order of things that weakspot does not see{place}, a `std` reference count for \
+         example. So it was run schedule by schedule, with up to {most} preemptions"
+    ));
+    judge
 }
 
 fn verdict(report: &Report) -> Verdict {
@@ -254,7 +290,7 @@ impl<'b> Judge<'b> {
         if self.colleague.as_ref().is_some_and(|colleague| colleague.is_needless(self.graphs)) {
             return ControlFlow::Break(());
         }
-        if self.most.is_some_and(|most| self.report.executions >= most) {
+        if self.most.is_some_and(|most| self.report.executions + self.report.blocked >= most) {
             self.report.bound = Some(Bound::Executions);
         } else if self.graphs.is_multiple_of(256)
             && self.builder.max_duration.is_some_and(|most| self.start.elapsed() >= most)

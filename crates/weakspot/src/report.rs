@@ -130,6 +130,8 @@ pub struct Report {
     pub timeline: Option<Timeline>,
     /// Its schedule, for a replay.
     pub schedule: Option<String>,
+    /// How the model was explored, where that is out of the ordinary.
+    pub notes: Vec<String>,
     /// Loops some of whose rounds were not explored.
     pub left_out: Vec<LoopLeftOut>,
     /// Store-buffer violations, one for each pair of places.
@@ -159,6 +161,7 @@ impl Report {
             timeline: None,
             schedule: None,
             violations: Vec::new(),
+            notes: Vec::new(),
             left_out: Vec::new(),
             impact: None,
             suggestions: Vec::new(),
@@ -193,7 +196,7 @@ impl Report {
 
     /// Is there something to tell although the test does not fail?
     pub fn has_notes(&self) -> bool {
-        !self.violations.is_empty() || !self.left_out.is_empty()
+        !self.violations.is_empty() || !self.left_out.is_empty() || !self.notes.is_empty()
     }
 
     fn model_name(&self) -> &'static str {
@@ -340,6 +343,9 @@ impl fmt::Display for Report {
             Self::write_harm(f, harm)?;
         }
         self.write_suggestions(f)?;
+        for note in &self.notes {
+            write!(f, "\n\nnote: {note}")?;
+        }
         for LoopLeftOut { place, why } in &self.left_out {
             write!(f, "\n\nnote: the loop at {place} {why}")?;
         }

@@ -3,6 +3,11 @@
 //! This is for models with too many traces. A schedule is run on the SC machine ([`Buffered`] without buffers) and
 //! watched by the same monitors. A *preemption* is a switch away from a thread that could have gone on; steps whose
 //! moment nobody can see (starting, ending, joining threads) are taken at once and are no places to switch.
+//!
+//! A thread that calls `yield_now` or `spin_loop` wants another one to get on: switching away is then no preemption, and
+//! it comes back only after another one has moved, unless its loop is known to end by itself.
+//!
+//! A schedule that begins like the one before must do what that did. If it does not, the model is not deterministic.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -20,17 +25,33 @@ use crate::failure::{Failure, FailureKind};
 use crate::impact::{Borderline, Random, schedule_text};
 use crate::model::{Judge, too_long};
 use crate::report::Bound;
-use crate::rt::panics;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
+use crate::rt::{Place, panics};
 
 /// Random schedules, if nobody says how many.
 const RANDOM_SCHEDULES: u64 = 1_000;
 
 /// Which thread goes next: a position in the list of moves.
 trait Choose {
-    /// `moves` is not empty; `last` is the thread that moved last.
-    fn choose(&mut self, moves: &[Move], last: Option<usize>) -> usize;
+    /// `moves` is not empty; `last` is the thread that moved last, if leaving it is a preemption; `taken` counts the moves
+    /// so far.
+    fn choose(&mut self, moves: &[Move], last: Option<usize>, taken: usize) -> usize;
+
+    /// What the moves that can be chosen look like; and what one of them looked like before, if that was something else.
+    fn compare(&mut self, _looks: &[Look]) -> Option<(Look, Look)> {
+        None
+    }
+
+    /// Is nothing to be gained by leaving schedules out?
+    fn is_random(&self) -> bool {
+        false
+    }
+
+    /// How many moves this schedule has in common with the one before.
+    fn in_common(&self) -> usize {
+        0
+    }
 }
 
 /// Explores random schedules.
@@ -46,12 +67,16 @@ pub(crate) fn random<'b>(builder: &'b Builder, runtime: &Runtime, seed: u64, sta
 }
 
 impl Choose for Random {
-    fn choose(&mut self, moves: &[Move], last: Option<usize>) -> usize {
+    fn choose(&mut self, moves: &[Move], last: Option<usize>, _taken: usize) -> usize {
         let stay = moves.iter().position(|what| Some(what.thread()) == last);
         match stay {
             Some(stay) if self.below(2) == 0 => stay,
             _ => self.below(moves.len()),
         }
+    }
+
+    fn is_random(&self) -> bool {
+        true
     }
 }
 
@@ -68,12 +93,25 @@ pub(crate) fn bounded<'b>(builder: &'b Builder, runtime: &Runtime, most: u32, st
     search.finish(Bound::Preemptions(most))
 }
 
+/// One choice of a schedule.
+struct Choice {
+    /// What there is to choose from.
+    looks: Vec<Look>,
+    /// Positions of the moves that may be taken.
+    allowed: Vec<u32>,
+    /// Which of them is.
+    taken: usize,
+    /// Moves before it.
+    at: usize,
+}
+
 /// The choices of one schedule, and how to get to the next.
 #[derive(Default)]
 struct Path {
     most: u32,
-    /// For each choice: the moves that may be taken, and which of them is.
-    taken: Vec<(Vec<u32>, usize)>,
+    choices: Vec<Choice>,
+    /// What there is to choose from now.
+    looks: Vec<Look>,
     depth: usize,
     preemptions: u32,
 }
@@ -85,34 +123,61 @@ impl Path {
 
     /// The next schedule; false if there is none.
     fn advance(&mut self) -> bool {
-        while let Some((moves, taken)) = self.taken.last_mut() {
-            if *taken + 1 < moves.len() {
-                *taken += 1;
+        while let Some(choice) = self.choices.last_mut() {
+            if choice.taken + 1 < choice.allowed.len() {
+                choice.taken += 1;
                 return true;
             }
-            self.taken.pop();
+            self.choices.pop();
         }
         false
     }
 }
 
 impl Choose for Path {
-    fn choose(&mut self, moves: &[Move], last: Option<usize>) -> usize {
+    fn choose(&mut self, moves: &[Move], last: Option<usize>, taken: usize) -> usize {
         let can_stay = moves.iter().any(|what| Some(what.thread()) == last);
-        if self.depth == self.taken.len() {
+        if self.depth == self.choices.len() {
             let free = |what: &Move| !can_stay || Some(what.thread()) == last;
             let allowed = |what: &Move| free(what) || self.preemptions < self.most;
             let positions = 0..moves.len() as u32;
             // Staying comes first: schedules with few preemptions are tried first.
             let (stay, go): (Vec<u32>, Vec<u32>) =
                 positions.filter(|&at| allowed(&moves[at as usize])).partition(|&at| free(&moves[at as usize]));
-            self.taken.push((stay.into_iter().chain(go).collect(), 0));
+            let allowed = stay.into_iter().chain(go).collect();
+            self.choices.push(Choice { looks: std::mem::take(&mut self.looks), allowed, taken: 0, at: taken });
         }
-        let (allowed, taken) = &self.taken[self.depth];
+        let Choice { allowed, taken, .. } = &self.choices[self.depth];
         let at = (allowed[*taken] as usize).min(moves.len() - 1);
         self.depth += 1;
         self.preemptions += u32::from(can_stay && Some(moves[at].thread()) != last);
         at
+    }
+
+    fn compare(&mut self, looks: &[Look]) -> Option<(Look, Look)> {
+        let Some(before) = self.choices.get(self.depth) else {
+            self.looks = looks.to_vec();
+            return None;
+        };
+        before.looks.iter().zip(looks).find(|(was, is)| !was.is_like(is)).map(|(was, is)| (*was, *is))
+    }
+
+    fn in_common(&self) -> usize {
+        self.choices.last().map_or(0, |choice| choice.at)
+    }
+}
+
+/// A move as it looks from outside: whose, what and where.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    thread: usize,
+    what: &'static str,
+    place: Place,
+}
+
+impl Look {
+    fn is_like(&self, other: &Self) -> bool {
+        (self.thread, self.what) == (other.thread, other.what) && std::ptr::eq(self.place, other.place)
     }
 }
 
@@ -122,6 +187,14 @@ struct Search<'b, 'r> {
     judge: Judge<'b>,
     watcher: Option<Watcher>,
     moves: Vec<Move>,
+    /// Where the log of the run tells of each move. Going to sleep on a condition variable is a move, but no event yet.
+    told: Vec<Option<usize>>,
+    /// What the moves of this schedule and, after them, those of the one before look like.
+    looks: Vec<Look>,
+    /// So many moves must look as they did.
+    in_common: usize,
+    /// A move that does not: what it was, and what it is.
+    diverged: Option<(Look, Look)>,
     events: Vec<Event>,
     /// Starts and ends of threads that nobody has waited for yet.
     held_back: Vec<Event>,
@@ -143,6 +216,10 @@ impl<'b, 'r> Search<'b, 'r> {
             judge,
             watcher,
             moves: Vec::new(),
+            told: Vec::new(),
+            looks: Vec::new(),
+            in_common: 0,
+            diverged: None,
             events: Vec::new(),
             held_back: Vec::new(),
             indices: Vec::new(),
@@ -158,11 +235,15 @@ impl<'b, 'r> Search<'b, 'r> {
     /// Runs one schedule.
     fn run(&mut self, choices: &mut impl Choose) -> ControlFlow<()> {
         self.moves.clear();
+        self.told.clear();
         self.events.clear();
         self.held_back.clear();
         self.indices.clear();
+        self.in_common = choices.in_common();
         let mut system = Live { runtime: self.runtime };
-        let mut machine = Buffered::new(&mut system, MemoryModel::Sc);
+        let mut machine = Buffered::new(&mut system, MemoryModel::Sc)
+            .with_exact_rounds(self.builder.max_spins)
+            .restless(choices.is_random());
         let mut moves = Vec::new();
         let mut last = None;
         self.judge.report.runs += 1;
@@ -176,7 +257,19 @@ impl<'b, 'r> Search<'b, 'r> {
                 self.judge.report.blocked += 1;
                 return ControlFlow::Continue(());
             }
-            let what = moves[choices.choose(&moves, last)];
+            if let Some(thread) = last
+                && machine.has_yielded(thread)
+            {
+                last = None;
+                if !machine.ends_by_itself(thread) && moves.iter().any(|what| what.thread() != thread) {
+                    moves.retain(|what| what.thread() != thread);
+                }
+            }
+            let looks: Vec<Look> = moves.iter().map(|what| self.look_of(what.thread())).collect();
+            if let Some((was, is)) = self.diverged.or_else(|| choices.compare(&looks)) {
+                return self.judge.stop(self.runtime, not_repeated(was, is), self.schedule());
+            }
+            let what = moves[choices.choose(&moves, last, self.moves.len())];
             last = Some(what.thread());
             self.step(&mut machine, what);
             if self.moves.len() > self.builder.max_events as usize {
@@ -184,6 +277,26 @@ impl<'b, 'r> Search<'b, 'r> {
                 let place = self.runtime.state().lanes[what.thread()].place;
                 return self.judge.stop(self.runtime, too_long(what.thread() as u32, place, &why), self.schedule());
             }
+        }
+    }
+
+    fn look_of(&self, thread: usize) -> Look {
+        let lane = &self.runtime.state().lanes[thread];
+        Look { thread, what: lane.what, place: lane.place }
+    }
+
+    /// Compares a move with that of the schedule before.
+    fn look(&mut self, thread: usize) {
+        let at = self.moves.len();
+        let look = self.look_of(thread);
+        match self.looks.get_mut(at) {
+            Some(before) if at < self.in_common => {
+                if self.diverged.is_none() && !before.is_like(&look) {
+                    self.diverged = Some((*before, look));
+                }
+            }
+            Some(before) => *before = look,
+            None => self.looks.push(look),
         }
     }
 
@@ -204,6 +317,7 @@ impl<'b, 'r> Search<'b, 'r> {
     }
 
     fn step(&mut self, machine: &mut Buffered<'_, Live<'r>>, what: Move) {
+        self.look(what.thread());
         let label = self.moves.len() as u32;
         self.moves.push(what);
         if let Some((operation, cell)) = observed(machine, what.thread()) {
@@ -216,7 +330,9 @@ impl<'b, 'r> Search<'b, 'r> {
             let event = Event { thread: thread as u32, index, operation, cell, label };
             self.emit(event, matches!(machine.pending(thread), Pending::Signal(_)));
         }
+        let before = self.runtime.state().log.len();
         machine.make(what);
+        self.told.push((self.runtime.state().log.len() > before).then_some(before));
         machine.commit_all(what.thread());
     }
 
@@ -286,12 +402,22 @@ impl<'b, 'r> Search<'b, 'r> {
         };
         for Finding { store, access } in found {
             let log = &self.runtime.state().log;
-            let (Some(&one), Some(&other)) = (log.get(store as usize), log.get(access as usize)) else { continue };
+            let happened = |label: u32| self.told[label as usize].map(|at| log[at]);
+            let Some((one, other)) = happened(store).zip(happened(access)) else { continue };
             let borderline =
                 || Borderline { steps: steps().take(access as usize + 1).collect(), store: store as usize };
             self.judge.note_violation(&one, &other, borderline);
         }
     }
+}
+
+fn not_repeated(was: Look, is: Look) -> Failure {
+    let message = format!(
+        "the model is not deterministic: the same schedule was run again, and thread {} did not {} at {} but was about to \
+         {}. Time, random numbers, addresses and the order of hash maps do that.",
+        was.thread, was.what, was.place, is.what
+    );
+    Failure::new(FailureKind::NotDeterministic, message).of_thread(is.thread as u32).at(Some(is.place.into()))
 }
 
 /// What a monitor sees of the step a thread is about to take.

@@ -2,89 +2,16 @@
 //! answer to whether store buffers matter, and the same impact.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod programs;
+
 use std::sync::Arc as Shared;
 
-use weakspot::sync::Arc;
-use weakspot::sync::atomic::{AtomicI64, Ordering, fence};
-use weakspot::{Builder, FailOn, MemoryModel, Verdict, rt, thread};
+use programs::run;
+use weakspot::{Builder, FailOn, MemoryModel, Verdict};
 use weakspot_check::{CheckOptions, Engine};
 use weakspot_explore::exhaustive::{ExploreOptions, MonitorKind, explore};
-use weakspot_model::ir::{FenceKind, Program, RmwOp};
-use weakspot_model::local::{self, Advance, Pause};
 use weakspot_model::task::Budget;
 use weakspot_testkit::generate::Shape;
-
-/// What the threads of a program share.
-type Cells = Arc<Vec<AtomicI64>>;
-
-fn atomic(cell: &AtomicI64, op: RmwOp<i64>, drains_all: bool) -> i64 {
-    let order = if drains_all { Ordering::SeqCst } else { Ordering::Relaxed };
-    match op {
-        RmwOp::Cas { old, new } => i64::from(cell.compare_exchange(old, new, order, Ordering::Relaxed).is_ok()),
-        RmwOp::CompareExchange { old, new } => {
-            cell.compare_exchange(old, new, order, Ordering::Relaxed).unwrap_or_else(|found| found)
-        }
-        RmwOp::Swap(value) => cell.swap(value, order),
-        RmwOp::Add(delta) => cell.fetch_add(delta, order),
-        RmwOp::Or(bits) => cell.fetch_or(bits, order),
-        RmwOp::And(bits) => cell.fetch_and(bits, order),
-    }
-}
-
-/// Runs one thread of a program with the real primitives: its registers at the end.
-fn run_thread(program: &Program, number: usize, cells: &Cells) -> Vec<i64> {
-    let code = &program.threads[number];
-    let (mut state, mut advance) = local::start(code, &program.locations);
-    loop {
-        let Ok(Advance::Paused { pause, .. }) = advance else { panic!("an assertion of the program fails") };
-        let result = match pause {
-            Pause::Load { loc } => cells[loc.0 as usize].load(Ordering::Relaxed),
-            Pause::Store { loc, value } => {
-                cells[loc.0 as usize].store(value, Ordering::Relaxed);
-                0
-            }
-            Pause::Rmw { loc, op, drains_all } => atomic(&cells[loc.0 as usize], op, drains_all),
-            Pause::Fence(FenceKind::StoreStore) => {
-                fence(Ordering::Release);
-                0
-            }
-            Pause::Fence(_) => {
-                fence(Ordering::SeqCst);
-                0
-            }
-            Pause::Choose { lo, hi } => lo + i64::from(rt::choose((hi - lo + 1) as u32)),
-            _ => return state.registers,
-        };
-        advance = local::resume(code, &program.locations, &mut state, result);
-    }
-}
-
-fn run(program: &Shared<Program>) {
-    let cells: Cells = Arc::new(program.locations.iter().map(|location| AtomicI64::new(location.init)).collect());
-    let threads: Vec<_> = (0..program.threads.len())
-        .map(|number| {
-            let (program, cells) = (program.clone(), cells.clone());
-            thread::spawn(move || run_thread(&program, number, &cells))
-        })
-        .collect();
-    let registers: Vec<Vec<i64>> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-    run_final(program, &cells, &registers);
-}
-
-/// Runs the `final` block of a program.
-fn run_final(program: &Program, cells: &Cells, registers: &[Vec<i64>]) {
-    let Some(block) = &program.final_block else { return };
-    let (mut state, mut advance) = local::start(block, &program.locations);
-    loop {
-        let Ok(Advance::Paused { pause, .. }) = advance else { panic!("the final assertion fails") };
-        let result = match pause {
-            Pause::Load { loc } => cells[loc.0 as usize].load(Ordering::Relaxed),
-            Pause::ThreadRegister { thread, register } => registers[thread.index()][register.index()],
-            _ => return,
-        };
-        advance = local::resume(block, &program.locations, &mut state, result);
-    }
-}
 
 fn kind(model: MemoryModel) -> MonitorKind {
     if model == MemoryModel::Pso { MonitorKind::Operational(model) } else { MonitorKind::Sober }
@@ -119,7 +46,7 @@ fn live_code_has_the_executions_and_the_violations_of_its_text() {
         }
         let body = program.clone();
         let builder = Builder { model, fail_on: FailOn::Nothing, ..Builder::default() };
-        let report = builder.check(move || run(&body));
+        let report = builder.check(move || _ = run(&body));
         assert!(report.exhaustive, "{report}\n{}", sketch.text());
         assert_eq!(report.executions, expected.executions, "seed {seed}: {report}\n{}", sketch.text());
         let found = report.verdict == Verdict::Unknown;
@@ -142,7 +69,7 @@ fn live_code_comes_to_the_harm_of_its_text() {
         let expected = weakspot_check::check(&program, &options, &Budget::unlimited(), &()).unwrap().verdict;
         let program = Shared::new(program);
         let body = program.clone();
-        let report = Builder { model, ..Builder::default() }.check(move || run(&body));
+        let report = Builder { model, ..Builder::default() }.check(move || _ = run(&body));
         let agrees = match (&expected, report.verdict) {
             (weakspot_check::Verdict::Safe, Verdict::Safe) | (weakspot_check::Verdict::Error(_), Verdict::Failed) => {
                 true

@@ -3,7 +3,7 @@
 
 use weakspot::sync::Arc;
 use weakspot::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use weakspot::{Bound, Builder, FailureKind, Report, Verdict, hint, thread};
+use weakspot::{Bound, Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
 
 use Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -231,4 +231,123 @@ fn what_a_polling_thread_writes_for_a_moment_can_be_seen_several_times() {
     });
     assert_eq!(report.verdict, Verdict::Failed, "{report}");
     assert!(report.to_string().contains("seen three times"), "{report}");
+}
+
+#[test]
+fn random_schedules_get_past_a_loop_with_a_bound() {
+    for rounds in [1, 3, 10] {
+        let report = Builder { seed: Some(7), ..Builder::default() }.check(impatient(rounds));
+        assert_eq!(report.verdict, Verdict::Failed, "{rounds} rounds: {report}");
+        assert!(report.to_string().contains("out of patience"), "{report}");
+    }
+    let report = Builder { seed: Some(7), ..Builder::default() }.check(patient(100));
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Random), "{report}");
+}
+
+#[test]
+fn nobody_is_left_to_disturb_a_loop_that_ends_by_itself() {
+    // The thread spins when all others have ended: that is no livelock, in no kind of search.
+    let body = || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = flag.clone();
+        let thread = thread::spawn(move || {
+            for _ in 0..200 {
+                if other.load(Acquire) {
+                    break;
+                }
+                hint::spin_loop();
+            }
+        });
+        thread.join().unwrap();
+    };
+    for seed in [None, Some(1)] {
+        let report = Builder { seed, ..Builder::default() }.check(body);
+        assert!(matches!(report.verdict, Verdict::Bounded(_)), "{report}");
+        assert!(report.failure.is_none(), "{report}");
+    }
+}
+
+#[test]
+fn a_store_that_is_late_lets_a_loop_with_a_bound_run_out() {
+    // Under SC one of the two sees the other in time; with both stores delayed, both give up.
+    let body = || {
+        let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+        let threads = [0, 1].map(|me: usize| {
+            let flags = flags.clone();
+            thread::spawn(move || {
+                flags[me].store(true, Release);
+                for _ in 0..3 {
+                    if flags[1 - me].load(Acquire) {
+                        return true;
+                    }
+                    hint::spin_loop();
+                }
+                false
+            })
+        });
+        let seen = threads.map(|thread| thread.join().unwrap());
+        assert!(seen[0] || seen[1], "neither has seen the other");
+    };
+    let report = check(body);
+    assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+    assert!(report.to_string().contains("neither has seen the other"), "{report}");
+}
+
+#[test]
+fn a_retry_on_store_buffers_is_no_livelock() {
+    // On PSO the reader can see the second store before the first, and then has to look once more. That does no harm.
+    let body = || {
+        let (sequence, data) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (sequence2, data2) = (sequence.clone(), data.clone());
+        let writer = thread::spawn(move || {
+            data2.store(1, Relaxed);
+            sequence2.store(2, Relaxed);
+        });
+        loop {
+            let before = sequence.load(Acquire);
+            let _ = data.load(Relaxed);
+            if sequence.load(Acquire) == before {
+                break;
+            }
+            hint::spin_loop();
+        }
+        writer.join().unwrap();
+    };
+    let report = Builder { model: MemoryModel::Pso, ..Builder::default() }.check(body);
+    assert_eq!(report.verdict, Verdict::Benign, "{report}");
+}
+
+#[test]
+fn a_test_that_looks_at_a_std_count_is_run_schedule_by_schedule() {
+    let body = |fails: bool| {
+        move || {
+            let counted = std::sync::Arc::new(());
+            let other = counted.clone();
+            let cells = Arc::new([(); 3].map(|()| AtomicUsize::new(0)));
+            let (cells2, cells3) = (cells.clone(), cells.clone());
+            let one = thread::spawn(move || {
+                cells2[0].store(1, SeqCst);
+                cells2[1].store(1, SeqCst);
+                drop(other);
+            });
+            let two = thread::spawn(move || {
+                cells3[0].load(SeqCst);
+                // No event says which of these it is.
+                if std::sync::Arc::strong_count(&counted) > 1 {
+                    cells3[2].load(SeqCst);
+                } else {
+                    cells3[2].store(1, SeqCst);
+                }
+                assert!(cells3[1].load(SeqCst) == 1 || !fails, "the other thread was late");
+            });
+            one.join().unwrap();
+            two.join().unwrap();
+        }
+    };
+    let report = check(body(false));
+    assert!(matches!(report.verdict, Verdict::Bounded(Bound::Preemptions(_))), "{report}");
+    assert!(report.to_string().contains("schedule by schedule"), "{report}");
+    let report = check(body(true));
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(report.to_string().contains("the other thread was late"), "{report}");
 }

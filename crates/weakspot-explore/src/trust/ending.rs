@@ -45,12 +45,16 @@ impl<S: System> Explorer<'_, S> {
         ending
     }
 
-    /// Are there several threads that go round loops, and do such loops write? Then one may meet the other in the middle
-    /// of a round and go on: that is another execution.
+    /// Does one of several threads that wait read what another one, going round a loop, writes for a moment? Then it may
+    /// see that and go on: that is another execution.
     fn may_disturb_each_other(&self) -> bool {
         let stuck = |thread: &usize| self.graph().thread(*thread).status == Status::Stuck;
         let threads = || (0..self.graph().width()).filter(stuck);
-        threads().count() > 1 && threads().any(|thread| self.is_stuck_writing(thread))
+        threads().any(|one| {
+            let passing = self.passing_writes(one);
+            let sees = |other: usize| self.awaited_cells(other).iter().any(|cell| passing.contains(cell));
+            !passing.is_empty() && threads().any(|other| other != one && sees(other))
+        })
     }
 
     /// A thread that waits in a loop never ends. One that waits for a mutex or a notification and whose read is not the

@@ -9,7 +9,8 @@
 //! never does.
 //!
 //! A thread is deterministic, so the answer depends on nothing but the results it was given, and is kept under a hash of
-//! these. What a thread has counted in an endless loop and looks at later cannot be found out in this way.
+//! these. A loop that has been tried out [`FULL_PROBES`] times with different results and never ended is tried out for
+//! [`FEW_ROUNDS`] rounds only after that. What a thread has counted in an endless loop and looks at later cannot be found out in this way.
 
 use std::ops::Range;
 
@@ -23,6 +24,10 @@ use crate::system::{CellId, LeftOut, Pending, System, Token, Update};
 
 /// Rounds after which a loop is taken to be endless.
 pub const MOST_ROUNDS: u32 = 1_000;
+/// Times that a loop is tried out for so many rounds.
+const FULL_PROBES: u32 = 16;
+/// Rounds after which a loop is taken to be endless that has never ended before.
+const FEW_ROUNDS: u32 = 32;
 /// Events that a thread may have on its own between two passes of a marker.
 const MOST_STEPS: u32 = 5_000;
 /// Rounds of a loop with an end that are all explored, unless somebody says another number.
@@ -45,6 +50,8 @@ pub(super) enum Fate {
 #[derive(Debug)]
 pub(super) struct Loops {
     fates: FxHashMap<u64, Fate>,
+    /// By marker and thread: how often a loop was tried out and did not end; nothing if it did once.
+    endless: FxHashMap<(Token, usize), Option<u32>>,
     /// A thread has come round a loop, and it is not known whether it waits there.
     pub(super) unsure: Option<usize>,
     pub(super) exact_rounds: u32,
@@ -52,7 +59,7 @@ pub(super) struct Loops {
 
 impl Default for Loops {
     fn default() -> Self {
-        Self { fates: FxHashMap::default(), unsure: None, exact_rounds: EXACT_ROUNDS }
+        Self { fates: FxHashMap::default(), endless: FxHashMap::default(), unsure: None, exact_rounds: EXACT_ROUNDS }
     }
 }
 
@@ -62,6 +69,22 @@ impl Loops {
             self.fates.clear();
         }
         self.fates.insert(history, fate);
+    }
+
+    /// How many rounds a loop is tried out for.
+    fn rounds_to_try(&self, marker: Token, thread: usize) -> u32 {
+        match self.endless.get(&(marker, thread)) {
+            Some(Some(times)) if *times >= FULL_PROBES => FEW_ROUNDS,
+            _ => MOST_ROUNDS,
+        }
+    }
+
+    fn note_probe(&mut self, marker: Token, thread: usize, fate: Fate) {
+        let times = self.endless.entry((marker, thread)).or_insert(Some(0));
+        *times = match fate {
+            Fate::Leaves(_) => None,
+            Fate::Endless | Fate::Winds => times.map(|times| times + 1),
+        };
     }
 }
 
@@ -155,6 +178,9 @@ impl<S: System> Explorer<'_, S> {
             debug_assert!(ordered, "rounds that repeat others keep the graph consistent");
             self.run_linearised(NONE, None);
         }
+        if matches!(fate, Fate::Leaves(_)) {
+            self.system.note_end(ThreadId::new(thread));
+        }
         if repeats > 0 {
             self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::ManyRounds);
         } else {
@@ -238,6 +264,13 @@ impl<S: System> Explorer<'_, S> {
 
     /// Runs the thread alone from where it is.
     fn probe(&mut self, thread: usize, round: Round, marker: Token) -> Fate {
+        let rounds = self.loops.rounds_to_try(marker, thread);
+        let fate = self.run_alone(thread, round, marker, rounds);
+        self.loops.note_probe(marker, thread, fate);
+        fate
+    }
+
+    fn run_alone(&mut self, thread: usize, round: Round, marker: Token, rounds: u32) -> Fate {
         let graph = &self.frames[self.depth].graph;
         self.lineariser.linearise_some(graph, |id| graph.happens_before(id, round.last));
         self.run_linearised(NONE, None);
@@ -248,7 +281,7 @@ impl<S: System> Explorer<'_, S> {
         let fresh = self.graph().cell_count() as CellId;
         let mut solo = Solo { thread: ThreadId::new(thread), memory: FxHashMap::default(), fresh };
         let (mut alike, mut all_alike) = (0, true);
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..rounds {
             let Some(steps) = self.solo_round(&mut solo, round.last, marker) else { return Fate::Leaves(alike) };
             all_alike &= steps == pattern;
             alike += u32::from(all_alike);

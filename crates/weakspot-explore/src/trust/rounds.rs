@@ -35,7 +35,7 @@ use weakspot_model::ids::ThreadId;
 use super::Explorer;
 use super::restart::fits;
 use crate::graph::{EventKind, NONE, Status, ThreadEnd};
-use crate::system::{LeftOut, System, Token};
+use crate::system::{CellId, LeftOut, System, Token};
 
 /// How a round can be without consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +86,12 @@ impl<S: System> Explorer<'_, S> {
             return;
         }
         let Some(round) = self.idle_round(thread, end.last, end.token) else { return };
-        // Whoever is about to do something else has left the loop.
-        if fits(self.graph().event(round.first), self.system.pending(ThreadId::new(thread))) {
+        let id = ThreadId::new(thread);
+        if fits(self.graph().event(round.first), self.system.pending(id)) {
             self.judge_round(thread, round);
+        } else {
+            // It is about to do something else, and so has left the loop.
+            self.system.note_end(id);
         }
     }
 
@@ -135,7 +138,7 @@ impl<S: System> Explorer<'_, S> {
         event.read_prev != NONE && self.graph().event(event.read_prev).source == event.source
     }
 
-    fn all_of_round(&self, first: u32, last: u32, holds: impl Fn(u32) -> bool) -> bool {
+    fn all_of_round(&self, first: u32, last: u32, mut holds: impl FnMut(u32) -> bool) -> bool {
         let mut id = last;
         loop {
             if !holds(id) {
@@ -199,14 +202,48 @@ impl<S: System> Explorer<'_, S> {
             .any(|event| event.kind.is_read() && event.source == write && event.thread != thread && !event.stuck)
     }
 
-    /// Does the round that a thread is stuck after write anything?
-    pub(super) fn is_stuck_writing(&self, thread: usize) -> bool {
-        let ThreadEnd { last, token: marker, status, .. } = *self.graph().thread(thread);
-        if status != Status::Stuck || last == NONE {
-            return false;
+    /// The round that a thread is stuck after, if it goes round a loop.
+    fn last_round(&self, thread: usize) -> Option<(u32, u32)> {
+        let ThreadEnd { last, token, .. } = *self.graph().thread(thread);
+        if last == NONE || self.graph().event(last).stuck {
+            return None;
         }
-        let Some(first) = self.marked_round(last, marker) else { return false };
-        !self.all_of_round(first, last, |id| !self.graph().event(id).kind.is_write())
+        self.marked_round(last, token).map(|first| (first, last))
+    }
+
+    /// The cells in which a thread that is stuck after a round of a loop writes, in each round, something that is not
+    /// there at its end or was not there at its beginning.
+    pub(super) fn passing_writes(&self, thread: usize) -> Vec<CellId> {
+        let Some((first, last)) = self.last_round(thread) else { return Vec::new() };
+        let marker = self.graph().thread(thread).token;
+        let repeats = self.repeats_round_before(first, last, marker);
+        let (mut written, mut passing) = (Vec::new(), Vec::new());
+        self.all_of_round(first, last, |id| {
+            let event = self.graph().event(id);
+            if event.kind.is_write() {
+                if !repeats || written.contains(&event.cell) {
+                    passing.push(event.cell);
+                }
+                written.push(event.cell);
+            }
+            true
+        });
+        passing
+    }
+
+    /// The cells that a thread that is stuck looks at again and again.
+    pub(super) fn awaited_cells(&self, thread: usize) -> Vec<CellId> {
+        let last = self.graph().thread(thread).last;
+        let Some((first, last)) = self.last_round(thread) else { return vec![self.graph().event(last).cell] };
+        let mut cells = Vec::new();
+        self.all_of_round(first, last, |id| {
+            let event = self.graph().event(id);
+            if event.kind.is_read() {
+                cells.push(event.cell);
+            }
+            true
+        });
+        cells
     }
 
     /// The first event of the round that ends with `last`: the latest after a pass of the marker.

@@ -98,6 +98,8 @@ pub(crate) struct Runtime {
     pub(crate) state: RefCell<State>,
     pub(crate) storage: Storage,
     pub(crate) counts: RefCell<Counts>,
+    /// Markers of loops that were found to end by themselves. Survives runs.
+    pub(crate) ending_loops: RefCell<FxHashSet<u32>>,
     /// Loops some of whose rounds were not explored.
     pub(crate) loops_left_out: RefCell<LoopsLeftOut>,
     /// Why the run has failed.
@@ -132,6 +134,7 @@ impl Runtime {
             state: RefCell::new(state),
             storage: Storage::default(),
             counts: RefCell::default(),
+            ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             failure: RefCell::new(None),
         }

@@ -247,6 +247,16 @@ impl System for Live<'_> {
         self.runtime.loops_left_out.borrow_mut().insert((place.into(), why));
     }
 
+    fn note_end(&mut self, thread: ThreadId) {
+        let marker = self.marker(thread).0;
+        self.runtime.ending_loops.borrow_mut().insert(marker);
+    }
+
+    fn ends_by_itself(&self, thread: ThreadId) -> bool {
+        let ending = self.runtime.ending_loops.borrow();
+        !ending.is_empty() && ending.contains(&self.marker(thread).0)
+    }
+
     fn is_inside(&self, _thread: ThreadId) -> bool {
         false
     }

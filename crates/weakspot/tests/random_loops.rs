@@ -1,0 +1,202 @@
+//! Random programs with loops, as live code and on the reference machine: where everything was explored, the same final
+//! states; and what is reported is there.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod programs;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc as Shared;
+
+use programs::run;
+use weakspot::{Builder, FailOn, FailureKind, MemoryModel, Report, Verdict};
+use weakspot_model::ir::{FenceKind, Program, RmwOp};
+use weakspot_model::machine::{Machine, Outcome, State};
+use weakspot_testkit::oracle::FinalState;
+use weakspot_testkit::rng::Rng;
+use weakspot_testkit::sketch::{Expr, Sketch, SketchCell, Stmt};
+
+/// Register of what was read, and of what is counted.
+const DATA: usize = 0;
+const ONES: usize = 1;
+const THREES: usize = 2;
+
+fn load(rng: &mut Rng) -> Stmt {
+    Stmt::Load(DATA, rng.below(2))
+}
+
+fn store(rng: &mut Rng) -> Stmt {
+    Stmt::Store(rng.below(2), Expr::Const(rng.below(3) as i64))
+}
+
+fn condition(rng: &mut Rng) -> Expr {
+    let value = rng.below(3) as i64;
+    if rng.one_in(2) { Expr::Eq(DATA, value) } else { Expr::Ne(DATA, value) }
+}
+
+/// What a round of a loop does besides looking.
+fn extra(rng: &mut Rng) -> Vec<Stmt> {
+    match rng.below(8) {
+        0 => vec![load(rng)],
+        1 => vec![Stmt::Fence(FenceKind::Full)],
+        2 => vec![Stmt::Rmw(None, rng.below(2), RmwOp::Swap(Expr::Const(rng.below(3) as i64)))],
+        3 => {
+            let cell = rng.below(2);
+            vec![Stmt::Store(cell, Expr::Const(1)), Stmt::Store(cell, Expr::Const(0))]
+        }
+        4 => vec![Stmt::Rmw(Some(DATA), rng.below(2), RmwOp::Cas { old: Expr::Const(0), new: Expr::Const(1) })],
+        _ => Vec::new(),
+    }
+}
+
+/// Looks until something is so.
+fn unbounded(rng: &mut Rng) -> Vec<Stmt> {
+    let mut body = extra(rng);
+    let look = load(rng);
+    body.push(look.clone());
+    vec![look, Stmt::While(condition(rng), body)]
+}
+
+/// Looks up to so many times.
+fn bounded(rng: &mut Rng) -> Vec<Stmt> {
+    let mut body = extra(rng);
+    body.push(load(rng));
+    body.push(Stmt::If(condition(rng), vec![Stmt::Break], Vec::new()));
+    body.push(Stmt::Set(ONES, Expr::Next(ONES)));
+    let rounds = if rng.one_in(3) {
+        body.push(Stmt::If(Expr::Eq(ONES, 0), vec![Stmt::Set(THREES, Expr::Next(THREES))], Vec::new()));
+        Expr::Ne(THREES, 1)
+    } else {
+        Expr::Ne(ONES, 1 + rng.below(2) as i64)
+    };
+    vec![Stmt::Set(ONES, Expr::Const(0)), Stmt::Set(THREES, Expr::Const(0)), Stmt::While(rounds, body)]
+}
+
+fn sketch(seed: u64) -> Sketch {
+    let mut rng = Rng::new(seed);
+    let threads = rng.within(2..=3);
+    let thread = |rng: &mut Rng| {
+        let mut body = Vec::new();
+        for _ in 0..rng.within(1..=3) {
+            match rng.below(6) {
+                0 | 1 => body.push(store(rng)),
+                2 => body.push(load(rng)),
+                3 => body.push(Stmt::Rmw(Some(DATA), rng.below(2), RmwOp::Add(Expr::Const(1)))),
+                4 => body.extend(unbounded(rng)),
+                _ => body.extend(bounded(rng)),
+            }
+        }
+        body
+    };
+    Sketch {
+        cells: vec![SketchCell { init: 0, range: None }, SketchCell { init: 0, range: None }],
+        mutexes: 0,
+        condvars: 0,
+        registers: 3,
+        threads: (0..threads).map(|_| thread(&mut rng)).collect(),
+        forbidden: Vec::new(),
+    }
+}
+
+/// What the reference machine can do under SC.
+struct Expected {
+    finals: BTreeSet<FinalState>,
+    /// A state can be reached from which the end cannot.
+    can_be_caught: bool,
+}
+
+fn expected(program: &Program) -> Option<Expected> {
+    let machine = Machine::new(program, MemoryModel::Sc);
+    let mut numbers: HashMap<State, usize> = HashMap::new();
+    let mut before: Vec<Vec<usize>> = Vec::new();
+    let mut waiting = vec![machine.start().0];
+    numbers.insert(waiting[0].clone(), 0);
+    before.push(Vec::new());
+    let (mut finals, mut ends) = (BTreeSet::new(), Vec::new());
+    while let Some(state) = waiting.pop() {
+        let from = numbers[&state];
+        let actions = machine.enabled(&state);
+        if actions.is_empty() {
+            finals.insert(FinalState::of(&state));
+            ends.push(from);
+        }
+        for action in actions {
+            let mut next = state.clone();
+            if machine.apply(&mut next, action).1 != Outcome::Continues {
+                return None;
+            }
+            let fresh = numbers.len();
+            let to = *numbers.entry(next.clone()).or_insert(fresh);
+            if to == fresh {
+                before.push(Vec::new());
+                waiting.push(next);
+            }
+            before[to].push(from);
+        }
+        if numbers.len() > 50_000 {
+            return None;
+        }
+    }
+    let mut leads_to_an_end: HashSet<usize> = ends.iter().copied().collect();
+    while let Some(state) = ends.pop() {
+        ends.extend(before[state].iter().copied().filter(|&earlier| leads_to_an_end.insert(earlier)));
+    }
+    Some(Expected { finals, can_be_caught: leads_to_an_end.len() < numbers.len() })
+}
+
+/// Explores a program; the execution fails that ends in `wanted`. (What a closure would write down is no evidence: runs
+/// that are given up come to an end, too.)
+fn explore(program: &Shared<Program>, wanted: Option<&FinalState>) -> Report {
+    let (body, wanted) = (program.clone(), wanted.cloned());
+    let builder = Builder {
+        model: MemoryModel::Sc,
+        fail_on: FailOn::Nothing,
+        max_events: 300,
+        max_executions: Some(1_000),
+        ..Builder::default()
+    };
+    builder.check(move || {
+        let (memory, registers) = run(&body);
+        assert!(wanted != Some(FinalState { memory, registers }), "this is the one");
+    })
+}
+
+/// A state that the machine does not end in.
+fn never(expected: &Expected) -> FinalState {
+    let mut wrong = expected.finals.first().unwrap().clone();
+    wrong.memory[0] = 17;
+    wrong
+}
+
+#[test]
+fn live_loops_end_as_those_of_the_reference_machine_do() {
+    let (mut exhaustive, mut cut, mut caught, mut endless, mut found) = (0, 0, 0, 0, 0);
+    for seed in 0..1_500 {
+        let sketch = sketch(seed);
+        let program = Shared::new(sketch.program());
+        let Some(expected) = expected(&program) else { continue };
+        let report = explore(&program, None);
+        let text = || format!("seed {seed}: {report}\n{}", sketch.text());
+        match report.failure.as_ref().map(|failure| &failure.kind) {
+            Some(FailureKind::Livelock) => {
+                assert!(expected.can_be_caught, "no livelock: {}", text());
+                caught += 1;
+            }
+            Some(FailureKind::TooLong) => endless += 1,
+            Some(_) => panic!("{}", text()),
+            None if report.exhaustive => {
+                assert_eq!(report.verdict, Verdict::Safe, "{}", text());
+                assert!(!expected.can_be_caught, "a livelock is missed: {}", text());
+                exhaustive += 1;
+                for end in expected.finals.iter().take(8) {
+                    let report = explore(&program, Some(end));
+                    assert_eq!(report.verdict, Verdict::Failed, "{end:?} is missed: {}", text());
+                    found += 1;
+                }
+                assert_eq!(explore(&program, Some(&never(&expected))).verdict, Verdict::Safe, "{}", text());
+            }
+            None => cut += 1,
+        }
+    }
+    let counts = format!("{exhaustive} exhaustive, {cut} cut, {caught} caught, {endless} endless, {found} ends");
+    assert!(exhaustive > 500 && caught > 150 && endless < 50 && found > 2_000, "{counts}");
+}
