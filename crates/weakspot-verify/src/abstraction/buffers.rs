@@ -84,8 +84,10 @@ pub(super) struct Commit {
 /// What is known about one buffer.
 #[derive(Debug, Default)]
 struct Known {
-    /// Number of its [`AbstractBuffer::signature`].
+    /// Number of its [`Rules::signature`].
     signature: u32,
+    /// Its [`Rules::pending_bits`].
+    bits: u64,
     commits: Option<Rc<[Commit]>>,
     after_fence: Option<BufferId>,
 }
@@ -122,7 +124,8 @@ impl Buffers {
         let id = BufferId(self.all.intern(buffer));
         if id.index() == self.known.len() {
             let signature = self.signatures.intern(&self.rules.signature(buffer));
-            self.known.push(Known { signature, ..Known::default() });
+            let bits = Rules::pending_bits(buffer);
+            self.known.push(Known { signature, bits, ..Known::default() });
             self.lossy |= !buffer.is_exact();
         }
         id
@@ -138,6 +141,10 @@ impl Buffers {
 
     pub(super) fn signature(&self, id: BufferId) -> u32 {
         self.known[id.index()].signature
+    }
+
+    pub(super) fn bits(&self, id: BufferId) -> u64 {
+        self.known[id.index()].bits
     }
 
     pub(super) fn store(&mut self, id: BufferId, loc: Loc, entry: Entry) -> BufferId {

@@ -35,6 +35,13 @@ pub(super) struct Origin {
     pub(super) step: Step,
 }
 
+/// A state of a cell. Most comparisons within a cell are settled by the bits, which lie together.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    state: u32,
+    bits: u64,
+}
+
 /// All states.
 #[derive(Debug)]
 pub(super) struct Store {
@@ -50,7 +57,7 @@ pub(super) struct Store {
     /// The first state of each cell; its content finds the cell.
     by_cell: HashTable<u32>,
     /// The states of each cell that are not retired.
-    members: Vec<Vec<u32>>,
+    members: Vec<Vec<Member>>,
     /// The cell of each state.
     cell_of: Vec<u32>,
 }
@@ -121,15 +128,18 @@ impl Store {
 
     /// A state of the cell that covers the row.
     fn covering(&self, cell: u32, new: &[u32], buffers: &mut Buffers) -> Option<u32> {
-        let members = &self.members[cell as usize];
-        members.iter().copied().find(|&member| covers(self.row(member), new, self.threads, buffers))
+        let bits = pending_bits(new, self.threads, buffers);
+        let may_cover = |member: &&Member| bits & !member.bits == 0;
+        let mut members = self.members[cell as usize].iter().filter(may_cover).map(|member| member.state);
+        members.find(|&member| covers(self.row(member), new, self.threads, buffers))
     }
 
     /// Adds a state to its cell, which it may be the first of, and retires what it covers.
     fn join_cell(&mut self, cell: Option<u32>, state: u32, buffers: &mut Buffers) {
+        let bits = pending_bits(self.row(state), self.threads, buffers);
         let Some(cell) = cell else {
             self.cell_of.push(self.members.len() as u32);
-            self.members.push(vec![state]);
+            self.members.push(vec![Member { state, bits }]);
             let hash = cell_hash(self.row(state), self.threads, buffers);
             let (rows, width, threads) = (&self.rows, self.width, self.threads);
             self.by_cell.insert_unique(hash, state, |&first| cell_hash(row(rows, width, first), threads, buffers));
@@ -137,14 +147,15 @@ impl Store {
         };
         self.cell_of.push(cell);
         let mut members = std::mem::take(&mut self.members[cell as usize]);
-        members.retain(|&member| {
-            let covered = covers(self.row(state), self.row(member), self.threads, buffers);
+        members.retain(|member| {
+            let covered =
+                member.bits & !bits == 0 && covers(self.row(state), self.row(member.state), self.threads, buffers);
             if covered {
-                self.covered_by[member as usize] = state;
+                self.covered_by[member.state as usize] = state;
             }
             !covered
         });
-        members.push(state);
+        members.push(Member { state, bits });
         self.members[cell as usize] = members;
     }
 
@@ -161,7 +172,8 @@ impl Store {
             + self.origins.capacity() * size_of::<Origin>()
             + (self.covered_by.capacity() + self.cell_of.capacity()) * size_of::<u32>()
             + (self.by_row.capacity() + self.by_cell.capacity()) * entry
-            + self.members.len() * (size_of::<Vec<u32>>() + 16)
+            + self.members.len() * size_of::<Vec<Member>>()
+            + self.len() * size_of::<Member>()
     }
 }
 
@@ -188,6 +200,13 @@ fn cell_hash(row: &[u32], threads: usize, buffers: &Buffers) -> u64 {
 
 fn same_cell(a: &[u32], b: &[u32], threads: usize, buffers: &Buffers) -> bool {
     cell_key(a, threads, buffers).eq(cell_key(b, threads, buffers))
+}
+
+/// Some bits for every state, such that one covers another of its cell only if it has all the bits of that one.
+fn pending_bits(row: &[u32], threads: usize, buffers: &Buffers) -> u64 {
+    (0..threads).map(ThreadId::new).fold(0, |bits, thread| {
+        bits | buffers.bits(BufferId(row[buffer_at(thread)])).rotate_left(23 * thread.index() as u32)
+    })
 }
 
 /// Does a state stand for everything another one of its cell stands for?
