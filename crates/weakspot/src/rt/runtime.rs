@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
@@ -20,6 +20,7 @@ use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::objects::Object;
 use super::script::{Script, Taken};
+use super::strength::Strengthened;
 use crate::failure::{Failure, SourcePlace};
 
 /// Runs are numbered over all models of the process, so that a stamp names one run.
@@ -61,8 +62,8 @@ pub(crate) struct Runtime {
     pub(crate) mode: Cell<Mode>,
     /// Stores wait in simulated store buffers.
     pub(crate) buffered: Cell<bool>,
-    /// Places whose operations count as `SeqCst`, by address.
-    pub(crate) strengthened: RefCell<FxHashSet<usize>>,
+    /// Operations that are made stronger.
+    pub(crate) strengthened: Strengthened,
     pub(crate) thread: Cell<u32>,
     pub(crate) model: MemoryModel,
     max_threads: usize,
@@ -94,7 +95,7 @@ impl Runtime {
             first_run: RUNS.load(Ordering::Relaxed),
             mode: Cell::new(Mode::Explored),
             buffered: Cell::new(false),
-            strengthened: RefCell::default(),
+            strengthened: Strengthened::default(),
             thread: Cell::new(0),
             model,
             max_threads,
@@ -106,13 +107,6 @@ impl Runtime {
             loops_left_out: RefCell::default(),
             failure: RefCell::new(None),
         }
-    }
-
-    /// Does the operation at this place count as `SeqCst`?
-    #[inline]
-    pub(crate) fn is_strengthened(&self, place: Place) -> bool {
-        let strengthened = self.strengthened.borrow();
-        !strengthened.is_empty() && strengthened.contains(&std::ptr::from_ref(place).addr())
     }
 
     /// The number of a new run.
