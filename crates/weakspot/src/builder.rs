@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use weakspot_model::buffer::MemoryModel;
-
 use crate::Report;
+use crate::failure::SourcePlace;
+use crate::strengthen::Change;
+use weakspot_model::buffer::MemoryModel;
 
 /// Which store-buffer violations make a test fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct Builder {
     pub monitor: bool,
     /// Which of them make a test fail.
     pub fail_on: FailOn,
+    /// Operations that count as stronger than the source has them: what a report suggests can be tried out so.
+    pub strengthened: Vec<(SourcePlace, Change)>,
     /// Explore random schedules from this seed instead of all.
     pub seed: Option<u64>,
     /// Run exactly this schedule (`WEAKSPOT_REPLAY`).
@@ -70,6 +73,7 @@ impl Default for Builder {
             jobs: 1,
             monitor: true,
             fail_on: FailOn::Harmful,
+            strengthened: Vec::new(),
             seed: None,
             replay: None,
             log: false,

@@ -19,6 +19,7 @@ use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
+use crate::strengthen::delays::{self, Delays};
 use crate::timeline::Timeline;
 
 /// Runs of the systematic search.
@@ -39,6 +40,8 @@ pub struct Harm {
     pub timeline: Timeline,
     /// The schedule, for a replay.
     pub schedule: String,
+    /// What it delays.
+    pub(crate) delays: Delays,
 }
 
 /// What comes of a violation.
@@ -162,6 +165,7 @@ impl Search<'_, '_> {
             failure,
             timeline,
             schedule: format!("{}:{}", self.model_name(), schedule_text(&self.moves)),
+            delays: delays::of_run(&self.runtime.state().log, self.model),
         })))
     }
 

@@ -91,6 +91,6 @@ pub use failure::{Failure, FailureKind, RacingAccess, SourcePlace};
 pub use impact::{Harm, Impact};
 pub use model::model;
 pub use report::{Bound, LoopLeftOut, Party, Report, Verdict, Violation};
-pub use strengthen::Suggestion;
+pub use strengthen::{Change, Suggestion};
 pub use timeline::{Moment, Timeline};
 pub use weakspot_model::buffer::MemoryModel;

@@ -21,11 +21,13 @@ use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Borderline, Impact, ScStep};
 use crate::jobs::{self, Colleague};
-use crate::report::{Bound, LoopLeftOut, Party, Report, Verdict, Violation};
+use crate::report::{Bound, LoopLeftOut, Report, Verdict, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::system::Live;
 use crate::rt::{self, Place, overflow, panics};
+use crate::strengthen::Candidate;
+use crate::strengthen::delays::{self, Delays};
 use crate::timeline::Timeline;
 use crate::{schedules, strengthen};
 
@@ -42,6 +44,7 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     overflow::install();
     let start = Instant::now();
     let runtime = Runtime::new(builder.model, builder.max_threads, Arc::clone(body));
+    runtime.strengthen(builder.strengthened.clone());
     if let Some(schedule) = &builder.replay {
         return crate::replay::replay(builder, &runtime, schedule, start);
     }
@@ -51,14 +54,13 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     let found = std::mem::take(&mut judge.found);
     let mut report = judge.report;
     if report.failure.is_none() && !found.is_empty() {
-        let borderlines: Vec<Borderline> = found.iter().map(|found| found.borderline.clone()).collect();
         if builder.fail_on != FailOn::Nothing {
             let took = start.elapsed();
             overflow::note(Some(crash_note(&found)));
-            let judged = impact::judge(&runtime, builder, &borderlines);
+            let judged = impact::judge(&runtime, builder, &borderlines(&found));
             overflow::note(None);
             if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
-                report.suggestions = strengthen::suggest(builder, &runtime, &found, took);
+                report.suggestions = strengthen::suggest(builder, &runtime, &found, Some(&judged), took);
             }
             report.impact = Some(judged);
         }
@@ -69,6 +71,11 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     report.fails_on_unsafe = builder.fail_on == FailOn::Unsafe;
     report.fails_on_harmful = builder.fail_on != FailOn::Nothing;
     report
+}
+
+/// The borderline executions of violations.
+pub(crate) fn borderlines(found: &[Found]) -> Vec<Borderline> {
+    found.iter().map(|found| found.borderline.clone()).collect()
 }
 
 /// What it means if the process crashes while relaxed executions are tried out. Leaked: it is small, and needed once.
@@ -229,7 +236,8 @@ pub(crate) struct Found {
     /// The addresses of its two places.
     key: (usize, usize),
     pub(crate) violation: Violation,
-    pub(crate) store_place: Place,
+    /// Changes one of which has to be made.
+    pub(crate) clause: Vec<Candidate>,
     borderline: Borderline,
 }
 
@@ -237,6 +245,13 @@ pub(crate) struct Found {
 pub(crate) struct Part {
     pub(crate) report: Report,
     pub(crate) found: Vec<Found>,
+}
+
+/// An execution with a violation.
+pub(crate) struct Evidence {
+    pub(crate) borderline: Borderline,
+    /// What it delays, if it could be found out.
+    pub(crate) delays: Option<Delays>,
 }
 
 /// Judges every graph.
@@ -331,7 +346,8 @@ impl<'b> Judge<'b> {
                 continue;
             };
             let mut lineariser = std::mem::take(&mut self.lineariser);
-            self.note_violation(&one, &other, || borderline(&mut lineariser, graph, store, access));
+            let model = self.builder.model;
+            self.note_violation(&one, &other, || evidence(&mut lineariser, graph, runtime, model, (store, access)));
             self.lineariser = lineariser;
         }
     }
@@ -364,15 +380,17 @@ impl<'b> Judge<'b> {
     }
 
     /// A violation of two accesses was seen in one more execution.
-    pub(crate) fn note_violation(&mut self, one: &Happened, other: &Happened, borderline: impl FnOnce() -> Borderline) {
+    pub(crate) fn note_violation(&mut self, one: &Happened, other: &Happened, evidence: impl FnOnce() -> Evidence) {
         let address = |place: Place| std::ptr::from_ref(place).addr();
         let key = (address(one.place), address(other.place));
         let number = match self.pairs.get(&key) {
             Some(&number) => number,
             None if self.found.len() == MOST_VIOLATIONS => return,
             None => {
-                let violation = Violation { store: Party::of(one), access: Party::of(other), executions: 0 };
-                self.found.push(Found { key, violation, store_place: one.place, borderline: borderline() });
+                let Evidence { borderline, delays } = evidence();
+                let violation = Violation::of(one, other, delays.as_ref().and_then(|delays| delays.pair));
+                let clause = delays.map_or_else(Vec::new, |delays| delays.clause);
+                self.found.push(Found { key, violation, clause, borderline });
                 self.pairs.insert(key, self.found.len() - 1);
                 self.found.len() - 1
             }
@@ -431,12 +449,41 @@ fn longest_loop(runtime: &Runtime, events: u32) -> Failure {
     }
 }
 
-/// The execution up to and including the access.
-fn borderline(lineariser: &mut Lineariser, graph: &Graph, store: u32, access: u32) -> Borderline {
+/// The execution up to and including the access of a finding.
+fn evidence(
+    lineariser: &mut Lineariser,
+    graph: &Graph,
+    runtime: &Runtime,
+    model: MemoryModel,
+    (store, access): (u32, u32),
+) -> Evidence {
     lineariser.linearise_some(graph, |id| graph.happens_before(id, access));
     let order = lineariser.order();
     let before = order.iter().take_while(|&&id| id != store).filter(|&&id| is_step(graph.event(id))).count();
-    Borderline { steps: steps_of(graph, order), store: before }
+    let borderline = Borderline { steps: steps_of(graph, order), store: before };
+    let delays = execution_of(graph, order, runtime, store)
+        .and_then(|(execution, write)| delays::of_finding(&execution, write, model));
+    Evidence { borderline, delays }
+}
+
+/// What happened in a linearisation, and where in it the store is.
+fn execution_of(graph: &Graph, order: &[u32], runtime: &Runtime, store: u32) -> Option<(Vec<Happened>, usize)> {
+    let state = runtime.state();
+    let mut logs: Vec<_> = (0..state.lanes.len())
+        .map(|thread| state.log.iter().filter(move |happened| happened.thread as usize == thread))
+        .collect();
+    let mut write = None;
+    let mut execution = Vec::new();
+    for &id in order {
+        let event = graph.event(id);
+        if is_step(event) && !matches!(event.kind, EventKind::WaitWrite) {
+            if id == store {
+                write = Some(execution.len());
+            }
+            execution.push(*logs[event.thread as usize].next()?);
+        }
+    }
+    Some((execution, write?))
 }
 
 /// The steps of a linearisation.

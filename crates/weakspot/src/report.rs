@@ -1,6 +1,6 @@
 //! What came of a model.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 use weakspot_explore::system::LeftOut;
@@ -10,7 +10,7 @@ use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::impact::{Harm, Impact};
 use crate::rt::lane::Happened;
 use crate::source;
-use crate::strengthen::Suggestion;
+use crate::strengthen::{Change, Suggestion};
 use crate::timeline::Timeline;
 
 /// What kept the exploration from being complete.
@@ -62,13 +62,18 @@ impl Party {
     }
 }
 
-/// A store that may still be in its buffer when another thread accesses its cell, although that happens later.
+/// A store that may still be in its buffer when its thread goes on, so that another thread can tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The store.
     pub store: Party,
-    /// The access.
+    /// What another thread does meanwhile: it accesses the same location or, if the store is delayed past a load, the
+    /// location of that load.
     pub access: Party,
+    /// What the thread of the store does before the store reaches memory, if that is known.
+    pub overtaken_by: Option<Party>,
+    /// `access` is to the location of `overtaken_by`, which misses it.
+    pub(crate) is_missed: bool,
     /// In how many executions it was seen for the first time in a branch of the exploration.
     pub executions: u64,
 }
@@ -99,6 +104,18 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
             }
         };
         Self { place, why }
+    }
+}
+
+impl Violation {
+    /// What a monitor has found: a write and a later access that a processor may do first. The store that is delayed then
+    /// is the write itself, or one of the accessing thread.
+    pub(crate) fn of(write: &Happened, access: &Happened, pair: Option<(Happened, Happened)>) -> Self {
+        let overtaken_by = pair.map(|(_, later)| Party::of(&later));
+        let is_missed = pair.is_some_and(|(store, _)| store.thread == access.thread);
+        let store = pair.map_or_else(|| Party::of(write), |(store, _)| Party::of(&store));
+        let access = Party::of(if is_missed { write } else { access });
+        Self { store, access, overtaken_by, is_missed, executions: 0 }
     }
 }
 
@@ -234,46 +251,81 @@ impl Report {
     }
 
     fn write_harm(f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
-        let Harm { failure, timeline, schedule } = harm;
+        let Harm { failure, timeline, schedule, .. } = harm;
         write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure))?;
         write!(f, "\n\n{}", replay_line(schedule))
     }
 
     fn write_violations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Violation { store, access, .. } in &self.violations {
-            write!(
-                f,
-                "\n\nthe store of thread {} may still be in its buffer when thread {} {}\n{}{}",
-                store.thread,
-                access.thread,
-                if access.what == "load" { "reads" } else { "accesses the same location" },
-                source::excerpt(&store.place, "this store"),
-                source::excerpt(&access.place, "this access").trim_end()
-            )?;
+        for violation in &self.violations {
+            write!(f, "\n\n{}", describe_violation(violation))?;
         }
         Ok(())
     }
 
     fn write_suggestions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.suggestions.is_empty() {
-            return Ok(());
-        }
-        write!(f, "\n\nhelp: ")?;
-        let tried = self.suggestions.iter().all(|suggestion| suggestion.tried);
+        let Some(first) = self.suggestions.first() else { return Ok(()) };
         for (index, suggestion) in self.suggestions.iter().enumerate() {
-            let more = if index > 0 { "\n      and " } else { "" };
-            write!(
-                f,
-                "{more}use `Ordering::SeqCst` for the store at {}, or put `fence(SeqCst)` after it",
-                suggestion.place
-            )?;
+            let lead = if index == 0 { "\n\nhelp: " } else { "\n  and " };
+            write!(f, "{lead}{}", describe_suggestion(suggestion))?;
         }
-        if tried {
-            let which = if self.suggestions.len() == 1 { "this" } else { "these, and no fewer of them" };
-            write!(f, "\n      (tried: with {which}, every execution is as under SC)")?;
+        let these = if self.suggestions.len() == 1 { "this" } else { "these" };
+        if !first.tried {
+            return write!(f, "\n  (not tried out: {these} may not be enough)");
         }
-        Ok(())
+        match (first.proved, self.fails_on_unsafe) {
+            (true, true) => write!(f, "\n  (tried: with {these}, every execution is one of SC")?,
+            (true, false) => write!(f, "\n  (tried: with {these}, no execution fails")?,
+            (false, _) => write!(f, "\n  (tried: with {these}, none that fails was found; not all were looked at")?,
+        }
+        let fewer = if first.fewest && self.suggestions.len() > 1 { "; fewer changes are not enough)" } else { ")" };
+        f.write_str(fewer)
     }
+}
+
+/// A violation with its places.
+fn describe_violation(violation: &Violation) -> String {
+    let Violation { store, access, overtaken_by, is_missed, .. } = violation;
+    let mut text = format!("the store of thread {} may still be in its buffer when ", store.thread);
+    let does = |party: &Party| if party.what == "load" { "reads" } else { "goes on" };
+    match overtaken_by {
+        // The store is delayed past an access of its own thread, which the other one then misses.
+        Some(later) if *is_missed => {
+            let _ =
+                write!(text, "the thread {}: it misses what thread {} does meanwhile\n", does(later), access.thread);
+            text.push_str(&source::excerpt(&store.place, "this store"));
+            text.push_str(&source::excerpt(&later.place, "comes before it"));
+            text.push_str(&source::excerpt(&access.place, "and this in between"));
+        }
+        _ => {
+            let reads = if access.what == "load" { "reads" } else { "accesses the same location" };
+            let _ = write!(text, "thread {} {reads}\n", access.thread);
+            text.push_str(&source::excerpt(&store.place, "this store"));
+            text.push_str(&source::excerpt(&access.place, "this access"));
+            if let Some(later) = overtaken_by {
+                let _ = write!(text, "    = the store is overtaken by the {} at {}", later.what, later.place);
+            }
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// One change, with the line as it should read.
+fn describe_suggestion(suggestion: &Suggestion) -> String {
+    let Suggestion { place, change, line, .. } = suggestion;
+    let mut text = match change {
+        Change::SeqCst => {
+            format!("use `Ordering::SeqCst` for the store at {place}, or put `fence(SeqCst)` after it")
+        }
+        Change::Release => {
+            format!("use `Ordering::Release` for the operation at {place}, or put `fence(Release)` before it")
+        }
+        Change::FenceBefore => format!("put `fence(SeqCst)` before the load at {place}"),
+    };
+    if let Some(line) = line {
+        let _ = write!(text, "\n{:>5} + {line}", place.line);
+    }
+    text
 }
 
 /// The frames of a backtrace between the panic and the runtime.

@@ -23,11 +23,12 @@ use weakspot_model::ir::FenceKind;
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{Borderline, Random, schedule_text};
-use crate::model::{Judge, too_long};
+use crate::model::{Evidence, Judge, too_long};
 use crate::report::Bound;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
 use crate::rt::{Place, panics};
+use crate::strengthen::delays;
 
 /// Random schedules, if nobody says how many.
 const RANDOM_SCHEDULES: u64 = 1_000;
@@ -402,11 +403,12 @@ impl<'b, 'r> Search<'b, 'r> {
         };
         for Finding { store, access } in found {
             let log = &self.runtime.state().log;
-            let happened = |label: u32| self.told[label as usize].map(|at| log[at]);
-            let Some((one, other)) = happened(store).zip(happened(access)) else { continue };
-            let borderline =
-                || Borderline { steps: steps().take(access as usize + 1).collect(), store: store as usize };
-            self.judge.note_violation(&one, &other, borderline);
+            let (Some(write), Some(last)) = (self.told[store as usize], self.told[access as usize]) else { continue };
+            let evidence = || Evidence {
+                borderline: Borderline { steps: steps().take(access as usize + 1).collect(), store: store as usize },
+                delays: delays::of_finding(&log[..=last], write, self.runtime.model),
+            };
+            self.judge.note_violation(&log[write], &log[last], evidence);
         }
     }
 }

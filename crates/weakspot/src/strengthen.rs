@@ -1,50 +1,209 @@
-//! Which operations to make `SeqCst`: the fewest that help, tried out by running the test with them.
+//! Which operations to strengthen: the fewest that help, tried out by running the test with them.
+//!
+//! Guided by counterexamples, as the fences of models are: every execution that must go gives a clause, the changes that
+//! make it impossible ([`delays`]); a smallest set of changes that hits all clauses so far ([`hitting`]) is tried out by
+//! running the test with the changes made at run time; what still goes wrong gives more clauses. The set that helps is
+//! then a smallest one, because every set that helps hits all clauses.
+//!
+//! What must go depends on what the test fails on: executions that fail, or all that SC does not have.
+//!
+//! | change | at run time | in the source |
+//! |---|---|---|
+//! | [`Change::SeqCst`] | the store is interlocked | `Ordering::SeqCst`, or `fence(SeqCst)` after it |
+//! | [`Change::FenceBefore`] | a full fence before the load | `fence(SeqCst)` before it |
+//! | [`Change::Release`] | a store-store fence before the store; an atomic waits for all stores (PSO only) | `Ordering::Release`, or `fence(Release)` before it |
 
+pub(crate) mod delays;
+mod hitting;
+mod rewrite;
+
+use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::builder::Builder;
+use crate::builder::{Builder, FailOn};
 use crate::failure::SourcePlace;
-use crate::model::{Found, search};
+use crate::impact::{self, Impact};
+use crate::model::{Found, borderlines, search};
 use crate::rt::Place;
 use crate::rt::runtime::Runtime;
 
+/// How an operation is strengthened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Change {
+    /// A store or a read-modify-write releases. It is enough where stores overtake one another (PSO).
+    Release,
+    /// A store is `SeqCst`; a fence after it does the same.
+    SeqCst,
+    /// A `SeqCst` fence stands before a load.
+    FenceBefore,
+}
+
 /// An operation to strengthen.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Suggestion {
     /// Where it is.
     pub place: SourcePlace,
-    /// The test was run with all suggestions in place, and the violations are gone.
+    /// How.
+    pub change: Change,
+    /// The line as it should read (or the one to put before it), if the source is there and says the ordering.
+    pub line: Option<String>,
+    /// The test was run with all suggestions in place, and nothing that fails was found any more.
     pub tried: bool,
+    /// And everything was looked at.
+    pub proved: bool,
+    /// Fewer changes are not enough: that is proved.
+    pub fewest: bool,
+}
+
+/// A change at a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Candidate {
+    pub(crate) change: Change,
+    pub(crate) place: Place,
+}
+
+impl Candidate {
+    fn new(change: Change, place: Place) -> Self {
+        Self { change, place }
+    }
+
+    fn key(&self) -> (&str, u32, u32, Change) {
+        (self.place.file(), self.place.line(), self.place.column(), self.change)
+    }
+
+    /// What it costs at run time, roughly: among as few changes, the cheaper ones are suggested.
+    fn cost(self) -> u32 {
+        match self.change {
+            Change::Release => 1,
+            Change::SeqCst => 3,
+            Change::FenceBefore => 4,
+        }
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Candidate {}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
 }
 
 /// Explorations that took longer than this are not repeated.
 const QUICK: Duration = Duration::from_secs(2);
+/// No further set is tried out after this time.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// Sets that are tried out.
+const MOST_TRIES: usize = 200;
 
-/// The stores to strengthen. All stores of the violations help; what can be left out is left out.
-pub(crate) fn suggest(builder: &Builder, runtime: &Runtime, found: &[Found], took: Duration) -> Vec<Suggestion> {
-    let mut places: Vec<Place> = found.iter().map(|found| found.store_place).collect();
-    places.sort_by_key(|place| (place.file(), place.line(), place.column()));
-    places.dedup_by_key(|place| std::ptr::from_ref(*place).addr());
-    let tried = took < QUICK && helps(builder, runtime, &places);
-    if tried {
-        let mut at = 0;
-        while at < places.len() && places.len() > 1 {
-            let mut fewer = places.clone();
-            fewer.remove(at);
-            if helps(builder, runtime, &fewer) {
-                places = fewer;
-            } else {
-                at += 1;
-            }
-        }
-    }
-    places.into_iter().map(|place| Suggestion { place: place.into(), tried }).collect()
+/// What became of a set of changes.
+enum Tried {
+    /// The test does not fail any more.
+    Helps,
+    /// It may not, but not everything was looked at.
+    Unclear,
+    /// These executions still have to go.
+    More(Vec<Vec<Candidate>>),
+    /// It cannot be said.
+    Lost,
 }
 
-/// Are there no violations and no failures if the operations at these places are `SeqCst`?
-fn helps(builder: &Builder, runtime: &Runtime, places: &[Place]) -> bool {
-    *runtime.strengthened.borrow_mut() = places.iter().map(|place| std::ptr::from_ref(*place).addr()).collect();
+/// What to strengthen, given what was found without any change.
+pub(crate) fn suggest(
+    builder: &Builder,
+    runtime: &Runtime,
+    found: &[Found],
+    harm: Option<&Impact>,
+    took: Duration,
+) -> Vec<Suggestion> {
+    let mut clauses = first_clauses(builder, found, harm);
+    clauses.retain(|clause| !clause.is_empty());
+    let start = Instant::now();
+    for _ in 0..MOST_TRIES {
+        let Some(set) = hitting::minimum(&clauses) else { return Vec::new() };
+        if set.is_empty() || took > QUICK || start.elapsed() > PATIENCE {
+            return suggestions(&set, Proof::Nothing);
+        }
+        match try_out(builder, runtime, &set) {
+            Tried::Helps => return suggestions(&set, Proof::Complete),
+            Tried::Unclear => return suggestions(&set, Proof::Fewest),
+            Tried::Lost => return suggestions(&set, Proof::Nothing),
+            Tried::More(more) => clauses.extend(more),
+        }
+    }
+    Vec::new()
+}
+
+fn first_clauses(builder: &Builder, found: &[Found], harm: Option<&Impact>) -> Vec<Vec<Candidate>> {
+    match harm {
+        Some(Impact::Harmful(harm)) if builder.fail_on == FailOn::Harmful => vec![harm.delays.clause.clone()],
+        _ => found.iter().map(|found| found.clause.clone()).collect(),
+    }
+}
+
+/// Runs the test with the changes.
+fn try_out(builder: &Builder, runtime: &Runtime, set: &[Candidate]) -> Tried {
+    let changes = set.iter().map(|candidate| (SourcePlace::from(candidate.place), candidate.change));
+    runtime.strengthen(builder.strengthened.iter().cloned().chain(changes).collect());
+    let tried = remaining(builder, runtime, set);
+    runtime.strengthen(builder.strengthened.clone());
+    tried
+}
+
+fn remaining(builder: &Builder, runtime: &Runtime, set: &[Candidate]) -> Tried {
     let judge = search(builder, runtime, Instant::now());
-    runtime.strengthened.borrow_mut().clear();
-    judge.found.is_empty() && judge.report.failure.is_none()
+    if judge.report.failure.is_some() {
+        return Tried::Lost;
+    }
+    let complete = if judge.report.exhaustive { Tried::Helps } else { Tried::Unclear };
+    if judge.found.is_empty() {
+        return complete;
+    }
+    let clauses: Vec<_> = if builder.fail_on == FailOn::Harmful {
+        match impact::judge(runtime, builder, &borderlines(&judge.found)) {
+            Impact::Benign => return complete,
+            Impact::Unknown => return Tried::Unclear,
+            Impact::Harmful(harm) => vec![harm.delays.clause],
+        }
+    } else {
+        judge.found.into_iter().map(|found| found.clause).collect()
+    };
+    // A change of the set cannot help against what happens in spite of it.
+    let is_new = |clause: &Vec<Candidate>| !clause.is_empty() && !clause.iter().any(|one| set.contains(one));
+    let new: Vec<_> = clauses.into_iter().filter(is_new).collect();
+    if new.is_empty() { Tried::Lost } else { Tried::More(new) }
+}
+
+/// What is known of a set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// It helps, and no smaller one does.
+    Complete,
+    /// No smaller one helps; nothing that fails was found with it.
+    Fewest,
+    Nothing,
+}
+
+fn suggestions(set: &[Candidate], proof: Proof) -> Vec<Suggestion> {
+    let suggestion = |candidate: &Candidate| {
+        let place = SourcePlace::from(candidate.place);
+        let line = rewrite::rewritten(&place, candidate.change);
+        let (tried, proved) = (proof != Proof::Nothing, proof == Proof::Complete);
+        Suggestion { place, change: candidate.change, line, tried, proved, fewest: tried }
+    };
+    set.iter().map(suggestion).collect()
 }

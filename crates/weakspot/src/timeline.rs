@@ -66,7 +66,7 @@ fn moment(happened: &Happened) -> Option<Moment> {
             Some(new) => format!("{what}: {result} -> {new}"),
             None => format!("{what}: {result}"),
         },
-        Operation::Commit => "… reaches memory".to_owned(),
+        Operation::Commit(_) => "… reaches memory".to_owned(),
         Operation::Choose(_) => format!("chooses {result}"),
         Operation::Spawn { child, .. } => format!("spawn thread {child}"),
         Operation::Join { child, .. } => format!("join thread {child}"),

@@ -4,9 +4,9 @@ pub use weakspot::MemoryModel as Model;
 use weakspot::sync::Arc;
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::Relaxed;
-use weakspot::{Builder, Verdict, thread};
+use weakspot::{Builder, Report, Verdict, thread};
 
-fn check(model: Model, test: fn()) -> weakspot::Report {
+fn check(model: Model, test: fn()) -> Report {
     let mut builder = Builder::new();
     builder.model = model;
     builder.check(test)
@@ -27,6 +27,25 @@ pub fn finds(model: Model, file: &str, source: &str, test: fn()) {
     assert_eq!(report.verdict, Verdict::Harmful, "{report}");
     let (text, place) = (report.to_string(), delayed(file, source));
     assert!(text.contains(&place), "{place} is not in the report:\n{text}");
+    suggests_what_helps(model, &report, test);
+}
+
+/// With all that the report suggests the test does not fail, and with one change less it does.
+#[track_caller]
+fn suggests_what_helps(model: Model, report: &Report, test: fn()) {
+    let mut builder = Builder::new();
+    builder.model = model;
+    let all: Vec<_> = report.suggestions.iter().map(|one| (one.place.clone(), one.change)).collect();
+    assert!(!all.is_empty(), "nothing is suggested:\n{report}");
+    assert!(report.suggestions.iter().all(|one| one.tried && one.fewest), "{report}");
+    builder.strengthened.clone_from(&all);
+    let changed = builder.check(test);
+    assert!(!changed.is_failure(), "{changed}");
+    for left_out in 0..all.len() {
+        builder.strengthened.clone_from(&all);
+        builder.strengthened.remove(left_out);
+        assert!(builder.check(test).is_failure(), "suggestion {left_out} is not needed:\n{report}");
+    }
 }
 
 /// The place of the mark: in the file itself, or where it fills its nodes.

@@ -66,8 +66,8 @@ pub(crate) enum Operation {
         end: u32,
         child: u32,
     },
-    /// A store reaches memory (in reports of relaxed executions).
-    Commit,
+    /// A store to this object reaches memory (in reports of relaxed executions).
+    Commit(u32),
     /// Over.
     Ended,
     /// Panicked, raced, …: see the failure of the run.

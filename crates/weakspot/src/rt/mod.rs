@@ -18,6 +18,7 @@
 //! | `local` | storage of one run and of one thread |
 //! | `panics` | panics inside a model, kept instead of printed |
 //! | `overflow` | stack overflow, with the name of the thread |
+//! | `strength` | operations that are made stronger, to try out what helps |
 //! | `stacks` | stacks of coroutines, used again and again |
 //!
 //! # The one ambient thing
@@ -35,6 +36,7 @@ pub(crate) mod panics;
 pub(crate) mod runtime;
 pub(crate) mod script;
 pub(crate) mod stacks;
+pub(crate) mod strength;
 mod synchronise;
 pub(crate) mod system;
 mod tracked;

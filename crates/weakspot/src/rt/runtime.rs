@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
@@ -20,7 +20,9 @@ use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::objects::Object;
 use super::script::{Script, Taken};
+use super::strength::Strengthened;
 use crate::failure::{Failure, SourcePlace};
+use crate::strengthen::Change;
 
 /// Runs are numbered over all models of the process, so that a stamp names one run. A runtime takes many numbers at once.
 static RUNS: AtomicU64 = AtomicU64::new(1);
@@ -89,8 +91,8 @@ pub(crate) struct Runtime {
     pub(crate) mode: Cell<Mode>,
     /// Stores wait in simulated store buffers.
     pub(crate) buffered: Cell<bool>,
-    /// Places whose operations count as `SeqCst`, by address.
-    pub(crate) strengthened: RefCell<FxHashSet<usize>>,
+    /// Operations that are made stronger.
+    pub(crate) strengthened: Strengthened,
     pub(crate) thread: Cell<u32>,
     pub(crate) model: MemoryModel,
     max_threads: usize,
@@ -126,7 +128,7 @@ impl Runtime {
             in_the_way: Cell::new(false),
             mode: Cell::new(Mode::Explored),
             buffered: Cell::new(false),
-            strengthened: RefCell::default(),
+            strengthened: Strengthened::default(),
             thread: Cell::new(0),
             model,
             max_threads,
@@ -140,13 +142,6 @@ impl Runtime {
         }
     }
 
-    /// Does the operation at this place count as `SeqCst`?
-    #[inline]
-    pub(crate) fn is_strengthened(&self, place: Place) -> bool {
-        let strengthened = self.strengthened.borrow();
-        !strengthened.is_empty() && strengthened.contains(&std::ptr::from_ref(place).addr())
-    }
-
     /// A runtime that explores a part of this one's model.
     pub(crate) fn for_worker(&self, worker: usize) -> Worker {
         Worker {
@@ -155,7 +150,7 @@ impl Runtime {
             model: self.model,
             max_threads: self.max_threads,
             body: self.body.clone(),
-            strengthened: self.strengthened.borrow().clone(),
+            strengthened: self.strengthened.changes(),
             observed: self.counts.borrow().observed.clone(),
         }
     }
@@ -415,7 +410,7 @@ pub(crate) struct Worker {
     model: MemoryModel,
     max_threads: usize,
     body: Body,
-    strengthened: FxHashSet<usize>,
+    strengthened: Vec<(SourcePlace, Change)>,
     observed: Observed,
 }
 
@@ -423,7 +418,7 @@ impl Worker {
     pub(crate) fn runtime(self) -> Runtime {
         let Self { first_run, company, model, max_threads, body, strengthened, observed } = self;
         let runtime = Runtime { first_run, company, ..Runtime::new(model, max_threads, body) };
-        *runtime.strengthened.borrow_mut() = strengthened;
+        runtime.strengthen(strengthened);
         runtime.counts.borrow_mut().observed = observed;
         runtime
     }

@@ -185,7 +185,7 @@ impl System for Live<'_> {
             Operation::Choose(count) => Pending::Choose { lo: 0, hi: i64::from(count) - 1 },
             Operation::Spawn { birth: object, .. } | Operation::End(object) => Pending::Signal(cell(object)),
             Operation::Begin(object) | Operation::Join { end: object, .. } => Pending::Await(cell(object)),
-            Operation::Ended | Operation::Commit => Pending::Ended,
+            Operation::Ended | Operation::Commit(_) => Pending::Ended,
             Operation::Failed => Pending::Failed,
         }
     }
@@ -224,7 +224,7 @@ impl System for Live<'_> {
         let Some(at) = lane.issued.iter().position(|issued| issued.object == object) else { return };
         let Issued { row, place, .. } = lane.issued.remove(at);
         state.objects[object as usize].released = row;
-        let (thread, operation, what) = (u32::from(thread.0), Operation::Commit, "commit");
+        let (thread, operation, what) = (u32::from(thread.0), Operation::Commit(object), "commit");
         state.log.push(Happened { thread, operation, what, place, result: 0, written: None });
     }
 

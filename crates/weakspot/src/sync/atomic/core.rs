@@ -48,6 +48,7 @@ impl<'a, M: Memory> Access<'a, M> {
             Ordering::AcqRel => panic!("there is no such thing as an acquire-release load"),
             _ => {}
         }
+        self.strengthen(order);
         if let Some(bits) = self.runtime.load_again(self.again("load"), sync_of(order)) {
             return bits;
         }
@@ -58,7 +59,7 @@ impl<'a, M: Memory> Access<'a, M> {
 
     #[inline]
     pub(super) fn store(&self, bits: u64, order: Ordering) {
-        let order = self.strengthened(order);
+        let order = self.strengthen(order);
         match order {
             Ordering::Acquire => panic!("there is no such thing as an acquire store"),
             Ordering::AcqRel => panic!("there is no such thing as an acquire-release store"),
@@ -85,10 +86,19 @@ impl<'a, M: Memory> Access<'a, M> {
         Again { object: self.object, what, place: self.place }
     }
 
-    /// The ordering, or `SeqCst` where that is tried out.
+    /// The ordering, or a stronger one where that is tried out.
     #[inline]
-    fn strengthened(&self, order: Ordering) -> Ordering {
-        if self.runtime.is_strengthened(self.place) { Ordering::SeqCst } else { order }
+    fn strengthen(&self, order: Ordering) -> Ordering {
+        let strength = self.runtime.strength(self.place);
+        if strength.fence_before {
+            self.runtime.fence(FenceKind::Full, self.place);
+        }
+        match order {
+            _ if strength.seq_cst => Ordering::SeqCst,
+            Ordering::Relaxed if strength.release => Ordering::Release,
+            Ordering::Acquire if strength.release => Ordering::AcqRel,
+            order => order,
+        }
     }
 
     /// A read-modify-write: what it read. `None` from `new`: it does not write, and then it synchronises as `failure`
@@ -101,7 +111,7 @@ impl<'a, M: Memory> Access<'a, M> {
         failure: Ordering,
         new: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
-        let drains_all = self.strengthened(order) != Ordering::Relaxed;
+        let drains_all = self.strengthen(order) != Ordering::Relaxed;
         let syncs = (sync_of(order), sync_of(failure));
         if let Some(old) = self.runtime.update_again(self.again(what), drains_all, syncs, &new) {
             if let Some(bits) = new(old) {

@@ -1,0 +1,325 @@
+//! Which stores an execution delays, and which changes would not let it.
+//!
+//! A change (see [`Change`]) keeps a thread from doing things in another order than the source has them. An execution is
+//! impossible with a change exactly if the change orders two operations of a thread that the execution has the other
+//! way round. So every execution gives a *clause*: the changes that make it impossible. Whoever wants to be rid of the
+//! execution has to make one of them.
+//!
+//! An execution comes from one of two sources:
+//! - a run on simulated store buffers ([`of_run`]): the log says when each store reached memory;
+//! - a finding of a monitor in an SC execution ([`of_finding`]): a write and a later access that a processor may do
+//!   first. What follows from the write, by the relation of the memory model, must then come after the access; all the
+//!   rest stays where it is. That is an execution of the processor, because the access does not follow.
+//!
+//! | order kept between two operations of a thread | TSO | PSO |
+//! |---|---|---|
+//! | store, then load | no | no |
+//! | store, then store or relaxed atomic | yes | same location, or with a store-store fence between (stores) |
+//! | all others | yes | yes |
+
+use std::collections::BTreeSet;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ir::FenceKind;
+
+use super::{Candidate, Change};
+use crate::rt::Place;
+use crate::rt::lane::{Happened, Operation};
+
+/// What an operation is to the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Load(u32),
+    Store(u32),
+    /// An atomic that waits for pending stores to its own location only.
+    LooseAtomic {
+        object: u32,
+        writes: bool,
+    },
+    /// Anything that waits for all pending stores: the object, and whether it is written.
+    Barrier(Option<u32>),
+    StoreFence,
+    /// No access to memory.
+    Local,
+}
+
+impl Kind {
+    fn of(operation: Operation, written: bool, model: MemoryModel) -> Self {
+        match operation {
+            Operation::Load(object) => Self::Load(object),
+            Operation::Store(object, _) => Self::Store(object),
+            Operation::Rmw { object, drains_all: false, .. } if model == MemoryModel::Pso => {
+                Self::LooseAtomic { object, writes: written }
+            }
+            Operation::Rmw { object, .. }
+            | Operation::InterlockedStore(object, _)
+            | Operation::Lock(object)
+            | Operation::TryLock(object)
+            | Operation::Unlock(object)
+            | Operation::Wait { condvar: object, .. }
+            | Operation::Notify { condvar: object, .. }
+            | Operation::Spawn { birth: object, .. }
+            | Operation::Begin(object)
+            | Operation::End(object)
+            | Operation::Join { end: object, .. } => Self::Barrier(Some(object)),
+            Operation::Fence(FenceKind::StoreStore) => Self::StoreFence,
+            Operation::Fence(_) => Self::Barrier(None),
+            _ => Self::Local,
+        }
+    }
+
+    /// The object and whether it is written, as far as other threads can tell.
+    fn access(self) -> Option<(u32, bool)> {
+        match self {
+            Self::Load(object) => Some((object, false)),
+            Self::Store(object) => Some((object, true)),
+            Self::LooseAtomic { object, writes } => Some((object, writes)),
+            Self::Barrier(object) => object.map(|object| (object, true)),
+            Self::StoreFence | Self::Local => None,
+        }
+    }
+}
+
+/// One operation of an execution.
+#[derive(Debug, Clone, Copy)]
+struct Act {
+    thread: u32,
+    place: Place,
+    kind: Kind,
+    /// Does it take effect after others of its thread that come later in the source?
+    late: bool,
+    /// When it takes effect.
+    time: usize,
+}
+
+/// What an execution delays.
+#[derive(Debug, Clone)]
+pub(crate) struct Delays {
+    /// The changes that would not let it.
+    pub(crate) clause: Vec<Candidate>,
+    /// A store that is delayed, and the operation of its thread that comes before it then.
+    pub(crate) pair: Option<(Happened, Happened)>,
+}
+
+/// Longer executions are not looked at.
+const LONGEST: usize = 4_000;
+
+/// The delays of a run on store buffers.
+pub(crate) fn of_run(log: &[Happened], model: MemoryModel) -> Delays {
+    if log.len() > LONGEST {
+        return Delays { clause: Vec::new(), pair: None };
+    }
+    let mut acts: Vec<Act> = Vec::new();
+    let mut pending: FxHashMap<(u32, u32), Vec<usize>> = FxHashMap::default();
+    let mut whose = Vec::new();
+    for (time, happened) in log.iter().enumerate() {
+        if let Operation::Commit(object) = happened.operation {
+            if let Some(stores) = pending.get_mut(&(happened.thread, object))
+                && !stores.is_empty()
+            {
+                acts[stores.remove(0)].time = time;
+            }
+            continue;
+        }
+        let mut act = act(happened, model, time);
+        if let Kind::Store(object) = act.kind {
+            pending.entry((happened.thread, object)).or_default().push(acts.len());
+            act.time = usize::MAX;
+        }
+        acts.push(act);
+        whose.push(*happened);
+    }
+    finish(acts, &whose, model)
+}
+
+fn act(happened: &Happened, model: MemoryModel, time: usize) -> Act {
+    let kind = Kind::of(happened.operation, happened.written.is_some(), model);
+    Act { thread: happened.thread, place: happened.place, kind, late: false, time }
+}
+
+/// The delays of the execution in which the last operation of an SC execution comes before the write `write`. `None` if
+/// there is no such execution.
+pub(crate) fn of_finding(execution: &[Happened], write: usize, model: MemoryModel) -> Option<Delays> {
+    if execution.len() > LONGEST {
+        return None;
+    }
+    let access = execution.len() - 1;
+    let mut acts: Vec<Act> = execution.iter().enumerate().map(|(time, happened)| act(happened, model, time)).collect();
+    let mut follows = Follows::new(model);
+    for index in 0..access {
+        let follows_from_it = index == write || follows.includes(&acts[index]);
+        follows.note(&acts[index], follows_from_it);
+        if follows_from_it {
+            acts[index].time += execution.len();
+        }
+    }
+    if follows.includes_by_its_thread(&acts[access]) {
+        return None;
+    }
+    let mut delays = finish(acts.clone(), execution, model);
+    if let Some(later) = first_to_overtake(&acts, write) {
+        delays.pair = Some((execution[write], execution[later]));
+    }
+    Some(delays)
+}
+
+/// What comes before a store although its thread does it later.
+fn first_to_overtake(acts: &[Act], store: usize) -> Option<usize> {
+    let Act { thread, time, kind: Kind::Store(_), .. } = acts[store] else { return None };
+    let overtakes = |later: &usize| {
+        let act = &acts[*later];
+        act.thread == thread && act.time < time && act.kind.access().is_some()
+    };
+    (store + 1..acts.len()).find(overtakes)
+}
+
+/// What follows from a write, by the relation of the memory model.
+struct Follows {
+    model: MemoryModel,
+    /// Threads all of whose further operations follow.
+    strictly: FxHashSet<u32>,
+    /// Pending stores that follow, by thread: their objects, and those before the last store fence.
+    stores: FxHashMap<u32, (FxHashSet<u32>, bool)>,
+    /// Objects that an operation which follows has written.
+    written: FxHashSet<u32>,
+    /// Objects that an operation which follows has accessed.
+    accessed: FxHashSet<u32>,
+    /// Who wrote an object last, and was it a plain store?
+    last: FxHashMap<u32, (u32, bool)>,
+}
+
+impl Follows {
+    fn new(model: MemoryModel) -> Self {
+        Self {
+            model,
+            strictly: FxHashSet::default(),
+            stores: FxHashMap::default(),
+            written: FxHashSet::default(),
+            accessed: FxHashSet::default(),
+            last: FxHashMap::default(),
+        }
+    }
+
+    fn includes(&self, act: &Act) -> bool {
+        self.includes_by_its_thread(act) || self.includes_by_conflict(act)
+    }
+
+    fn includes_by_its_thread(&self, act: &Act) -> bool {
+        if self.strictly.contains(&act.thread) {
+            return true;
+        }
+        let Some((objects, fenced)) = self.stores.get(&act.thread) else { return false };
+        match act.kind {
+            Kind::Load(_) | Kind::Local | Kind::StoreFence => false,
+            Kind::Barrier(_) => true,
+            Kind::Store(object) => self.model != MemoryModel::Pso || *fenced || objects.contains(&object),
+            Kind::LooseAtomic { object, .. } => objects.contains(&object),
+        }
+    }
+
+    fn includes_by_conflict(&self, act: &Act) -> bool {
+        let Some((object, writes)) = act.kind.access() else { return false };
+        if writes {
+            return self.accessed.contains(&object);
+        }
+        // A load that is served by the own pending store waits for nobody.
+        let is_own = matches!(act.kind, Kind::Load(_)) && self.last.get(&object) == Some(&(act.thread, true));
+        !is_own && self.written.contains(&object)
+    }
+
+    fn note(&mut self, act: &Act, follows: bool) {
+        let Act { thread, kind, .. } = *act;
+        if let (Kind::StoreFence, Some((_, fenced))) = (kind, self.stores.get_mut(&thread)) {
+            *fenced = true;
+        }
+        if let Some((object, true)) = kind.access() {
+            self.last.insert(object, (thread, matches!(kind, Kind::Store(_))));
+        }
+        if !follows {
+            return;
+        }
+        if let Some((object, writes)) = kind.access() {
+            self.accessed.insert(object);
+            if writes {
+                self.written.insert(object);
+            }
+        }
+        if let Kind::Store(object) = kind {
+            self.stores.entry(thread).or_default().0.insert(object);
+        } else {
+            self.strictly.insert(thread);
+        }
+    }
+}
+
+/// Clause and pair of an execution whose operations have their times.
+fn finish(mut acts: Vec<Act>, whose: &[Happened], model: MemoryModel) -> Delays {
+    let mut clause = BTreeSet::new();
+    let mut pair = None;
+    let mut threads: Vec<u32> = acts.iter().map(|act| act.thread).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    for thread in threads {
+        let own: Vec<usize> = (0..acts.len()).filter(|&index| acts[index].thread == thread).collect();
+        if let Some(found) = mark_late(&mut acts, &own) {
+            pair = pair.or(Some((whose[found.0], whose[found.1])));
+            changes(&acts, &own, model, &mut clause);
+        }
+    }
+    Delays { clause: clause.into_iter().collect(), pair }
+}
+
+/// Marks the stores that something later in the source overtakes; the last of them with what overtakes it first.
+fn mark_late(acts: &mut [Act], own: &[usize]) -> Option<(usize, usize)> {
+    let mut pair = None;
+    for (position, &index) in own.iter().enumerate() {
+        if !matches!(acts[index].kind, Kind::Store(_)) {
+            continue;
+        }
+        let time = acts[index].time;
+        let overtakes = |&&later: &&usize| acts[later].time < time && acts[later].kind.access().is_some();
+        if let Some(&later) = own[position + 1..].iter().find(overtakes) {
+            acts[index].late = true;
+            pair = Some((index, later));
+        }
+    }
+    pair
+}
+
+/// The changes that order a late store before something that overtakes it, for one thread.
+fn changes(acts: &[Act], own: &[usize], model: MemoryModel, into: &mut BTreeSet<Candidate>) {
+    for (position, &index) in own.iter().enumerate() {
+        let Act { place, kind, .. } = acts[index];
+        // A barrier before this operation, one after it, one for stores alone.
+        let (before, after) = (crosses(acts, own, position, false), crosses(acts, own, position + 1, false));
+        match kind {
+            Kind::Load(_) if before => {
+                into.insert(Candidate::new(Change::FenceBefore, place));
+            }
+            Kind::Store(_) => {
+                if before || after {
+                    into.insert(Candidate::new(Change::SeqCst, place));
+                }
+                if model == MemoryModel::Pso && crosses(acts, own, position, true) {
+                    into.insert(Candidate::new(Change::Release, place));
+                }
+            }
+            Kind::LooseAtomic { .. } if before => {
+                into.insert(Candidate::new(Change::Release, place));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Is there a late store before this position of a thread, and something behind it that overtakes the store?
+fn crosses(acts: &[Act], own: &[usize], position: usize, stores_only: bool) -> bool {
+    let late = own[..position].iter().filter(|&&index| acts[index].late).map(|&index| acts[index].time).max();
+    let Some(late) = late else { return false };
+    own[position..].iter().any(|&index| {
+        let Act { kind, time, .. } = acts[index];
+        let counts = if stores_only { matches!(kind, Kind::Store(_)) } else { kind.access().is_some() };
+        counts && time < late
+    })
+}

@@ -1,0 +1,185 @@
+//! What a report suggests: the fewest changes, tried out, for what the test fails on.
+#![allow(clippy::unwrap_used)]
+
+use weakspot::sync::Arc;
+use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use weakspot::sync::atomic::{AtomicUsize, fence};
+use weakspot::{Builder, Change, FailOn, MemoryModel, Report, Verdict, thread};
+
+fn check(model: MemoryModel, fail_on: FailOn, test: fn()) -> Report {
+    Builder { model, fail_on, ..Builder::default() }.check(test)
+}
+
+/// The changes, in the order of their places.
+fn changes(report: &Report) -> Vec<Change> {
+    report.suggestions.iter().map(|suggestion| suggestion.change).collect()
+}
+
+/// With all suggestions the test passes, with one less it does not.
+#[track_caller]
+fn none_can_be_left_out(report: &Report, fail_on: FailOn, test: fn()) {
+    let all: Vec<_> = report.suggestions.iter().map(|one| (one.place.clone(), one.change)).collect();
+    let run = |strengthened| Builder { model: report.model, fail_on, strengthened, ..Builder::default() }.check(test);
+    let changed = run(all.clone());
+    assert!(!changed.is_failure(), "{changed}");
+    for left_out in 0..all.len() {
+        let mut fewer = all.clone();
+        fewer.remove(left_out);
+        assert!(run(fewer).is_failure(), "suggestion {left_out} is not needed:\n{report}");
+    }
+}
+
+fn two(
+    shared: [AtomicUsize; 2],
+    first: fn(&[AtomicUsize; 2]) -> usize,
+    second: fn(&[AtomicUsize; 2]) -> usize,
+) -> usize {
+    let shared = Arc::new(shared);
+    let other = shared.clone();
+    let thread = thread::spawn(move || first(&other));
+    second(&shared) + 10 * thread.join().unwrap()
+}
+
+fn cells() -> [AtomicUsize; 2] {
+    [AtomicUsize::new(0), AtomicUsize::new(0)]
+}
+
+fn store_buffering() {
+    let first = |shared: &[AtomicUsize; 2]| {
+        shared[0].store(1, Release);
+        shared[1].load(Acquire)
+    };
+    let second = |shared: &[AtomicUsize; 2]| {
+        shared[1].store(1, Release);
+        shared[0].load(Acquire)
+    };
+    assert_ne!(two(cells(), first, second), 0, "nobody has seen the other");
+}
+
+#[test]
+fn store_buffering_needs_both_stores() {
+    let report = check(MemoryModel::Tso, FailOn::Harmful, store_buffering);
+    assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+    assert_eq!(changes(&report), [Change::SeqCst, Change::SeqCst], "{report}");
+    assert!(report.suggestions.iter().all(|one| one.tried && one.proved && one.fewest), "{report}");
+    none_can_be_left_out(&report, FailOn::Harmful, store_buffering);
+    let text = report.to_string();
+    assert!(text.contains("shared[0].store(1, SeqCst);"), "{text}");
+    assert!(text.contains("fewer changes are not enough"), "{text}");
+}
+
+/// Each thread looks in the same place, whatever it has written.
+fn look(shared: &[AtomicUsize; 2], index: usize) -> usize {
+    shared[index].load(Acquire)
+}
+
+fn store_buffering_with_a_common_load() {
+    let first = |shared: &[AtomicUsize; 2]| {
+        shared[0].store(1, Release);
+        look(shared, 1)
+    };
+    let second = |shared: &[AtomicUsize; 2]| {
+        shared[1].store(1, Release);
+        look(shared, 0)
+    };
+    assert_ne!(two(cells(), first, second), 0, "nobody has seen the other");
+}
+
+#[test]
+fn one_fence_before_a_common_load_is_less_than_two_stores() {
+    let report = check(MemoryModel::Tso, FailOn::Harmful, store_buffering_with_a_common_load);
+    assert_eq!(changes(&report), [Change::FenceBefore], "{report}");
+    none_can_be_left_out(&report, FailOn::Harmful, store_buffering_with_a_common_load);
+    assert!(report.to_string().contains("put `fence(SeqCst)` before the load at"), "{report}");
+}
+
+fn message_passing() {
+    let first = |shared: &[AtomicUsize; 2]| {
+        shared[0].store(1, Relaxed);
+        shared[1].store(1, Relaxed);
+        0
+    };
+    let second = |shared: &[AtomicUsize; 2]| {
+        if shared[1].load(Acquire) == 1 { shared[0].load(Relaxed) } else { 1 }
+    };
+    assert_eq!(two(cells(), first, second), 1, "the message is missing");
+}
+
+#[test]
+fn message_passing_under_pso_needs_a_release() {
+    let report = check(MemoryModel::Pso, FailOn::Harmful, message_passing);
+    assert_eq!(changes(&report), [Change::Release], "{report}");
+    none_can_be_left_out(&report, FailOn::Harmful, message_passing);
+    assert!(report.to_string().contains("shared[1].store(1, Release);"), "{report}");
+}
+
+/// Store buffering in one pair of locations, and nobody minds; message passing that matters.
+fn harmless_and_harmful() {
+    let first = |shared: &[AtomicUsize; 2]| {
+        shared[0].store(1, Relaxed);
+        shared[1].load(Acquire);
+        0
+    };
+    let second = |shared: &[AtomicUsize; 2]| {
+        shared[1].store(1, Relaxed);
+        shared[0].load(Acquire);
+        0
+    };
+    two(cells(), first, second);
+    message_passing();
+}
+
+#[test]
+fn what_must_go_depends_on_what_fails() {
+    let harmful = check(MemoryModel::Pso, FailOn::Harmful, harmless_and_harmful);
+    assert_eq!(changes(&harmful), [Change::Release], "{harmful}");
+    none_can_be_left_out(&harmful, FailOn::Harmful, harmless_and_harmful);
+    let unsafe_ = check(MemoryModel::Pso, FailOn::Unsafe, harmless_and_harmful);
+    assert_eq!(unsafe_.suggestions.len(), 3, "{unsafe_}");
+    assert!(unsafe_.suggestions.iter().all(|one| one.tried && one.proved && one.fewest), "{unsafe_}");
+    none_can_be_left_out(&unsafe_, FailOn::Unsafe, harmless_and_harmful);
+}
+
+/// One side is interlocked already, so the store of the other side is the one that is delayed.
+fn half_fenced() {
+    let first = |shared: &[AtomicUsize; 2]| {
+        shared[0].swap(1, SeqCst);
+        shared[1].load(Acquire)
+    };
+    let second = |shared: &[AtomicUsize; 2]| {
+        shared[1].store(1, Release);
+        shared[0].load(Acquire)
+    };
+    assert_ne!(two(cells(), first, second), 0, "nobody has seen the other");
+}
+
+#[test]
+fn the_delayed_store_is_named_and_never_an_interlocked_operation() {
+    let report = check(MemoryModel::Tso, FailOn::Harmful, half_fenced);
+    assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+    for violation in &report.violations {
+        assert_eq!(violation.store.what, "store", "{report}");
+        assert_eq!(violation.overtaken_by.as_ref().unwrap().what, "load", "{report}");
+    }
+    assert_eq!(changes(&report), [Change::SeqCst], "{report}");
+    assert_eq!(report.suggestions[0].place, report.violations[0].store.place, "{report}");
+    none_can_be_left_out(&report, FailOn::Harmful, half_fenced);
+}
+
+#[test]
+fn a_fence_is_as_good_as_the_suggestion() {
+    let report = check(MemoryModel::Tso, FailOn::Unsafe, || {
+        let first = |shared: &[AtomicUsize; 2]| {
+            shared[0].store(1, Relaxed);
+            fence(SeqCst);
+            shared[1].load(Relaxed)
+        };
+        let second = |shared: &[AtomicUsize; 2]| {
+            shared[1].store(1, Relaxed);
+            fence(SeqCst);
+            shared[0].load(Relaxed)
+        };
+        assert_ne!(two(cells(), first, second), 0);
+    });
+    assert_eq!((report.verdict, report.suggestions.len()), (Verdict::Safe, 0), "{report}");
+}
