@@ -292,14 +292,14 @@ fn describe_violation(violation: &Violation) -> String {
         // The store is delayed past an access of its own thread, which the other one then misses.
         Some(later) if *is_missed => {
             let _ =
-                write!(text, "the thread {}: it misses what thread {} does meanwhile\n", does(later), access.thread);
+                writeln!(text, "the thread {}: it misses what thread {} does meanwhile", does(later), access.thread);
             text.push_str(&source::excerpt(&store.place, "this store"));
             text.push_str(&source::excerpt(&later.place, "comes before it"));
             text.push_str(&source::excerpt(&access.place, "and this in between"));
         }
         _ => {
             let reads = if access.what == "load" { "reads" } else { "accesses the same location" };
-            let _ = write!(text, "thread {} {reads}\n", access.thread);
+            let _ = writeln!(text, "thread {} {reads}", access.thread);
             text.push_str(&source::excerpt(&store.place, "this store"));
             text.push_str(&source::excerpt(&access.place, "this access"));
             if let Some(later) = overtaken_by {

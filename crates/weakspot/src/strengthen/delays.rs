@@ -147,11 +147,11 @@ pub(crate) fn of_finding(execution: &[Happened], write: usize, model: MemoryMode
     let access = execution.len() - 1;
     let mut acts: Vec<Act> = execution.iter().enumerate().map(|(time, happened)| act(happened, model, time)).collect();
     let mut follows = Follows::new(model);
-    for index in 0..access {
-        let follows_from_it = index == write || follows.includes(&acts[index]);
-        follows.note(&acts[index], follows_from_it);
+    for (index, act) in acts[..access].iter_mut().enumerate() {
+        let follows_from_it = index == write || follows.includes(act);
+        follows.note(act, follows_from_it);
         if follows_from_it {
-            acts[index].time += execution.len();
+            act.time += execution.len();
         }
     }
     if follows.includes_by_its_thread(&acts[access]) {

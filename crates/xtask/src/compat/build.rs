@@ -1,5 +1,6 @@
 //! Test executables of a suite, with weakspot in loom's place or with loom itself.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -66,7 +67,9 @@ pub fn build(
     let mut output = run(test(suite, source, engine, release)?, source)?;
     if engine == Engine::Weakspot && is_unused(&output) {
         // The suite's lock file names another version of loom.
-        run(update(suite, source)?, source)?;
+        for version in locked_looms(suite, source) {
+            run(update(suite, source, &version)?, source)?;
+        }
         output = run(test(suite, source, engine, release)?, source)?;
     }
     let log = String::from_utf8_lossy(&output.stderr);
@@ -94,10 +97,23 @@ fn is_unused(output: &Output) -> bool {
     String::from_utf8_lossy(&output.stderr).contains("was not used in the crate graph")
 }
 
+/// Versions of loom in the lock file that the patch stands for. (Dependencies may use other ones.)
+fn locked_looms(suite: &Suite, source: &Path) -> Vec<String> {
+    let minor = match suite.loom {
+        LoomVersion::Seven => "0.7.",
+        LoomVersion::Six => "0.6.",
+        LoomVersion::Five => "0.5.",
+    };
+    let lock = fs::read_to_string(source.join("Cargo.lock")).unwrap_or_default();
+    let after_name = lock.lines().zip(lock.lines().skip(1)).filter(|(name, _)| *name == "name = \"loom\"");
+    let versions = after_name.filter_map(|(_, line)| line.strip_prefix("version = \"")?.strip_suffix('"'));
+    versions.filter(|version| version.starts_with(minor)).map(str::to_owned).collect()
+}
+
 /// Brings loom in the lock file to the version of the patch.
-fn update(suite: &Suite, source: &Path) -> Result<Command, ChoreError> {
+fn update(suite: &Suite, source: &Path, version: &str) -> Result<Command, ChoreError> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["update", "-p", "loom"]).args(patch(suite)?).current_dir(source);
+    command.args(["update", "-p", &format!("loom@{version}")]).args(patch(suite)?).current_dir(source);
     Ok(command)
 }
 

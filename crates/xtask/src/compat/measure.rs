@@ -104,7 +104,8 @@ pub fn measure(built: &Built, suite: &Suite, test: &Test, limit: Duration) -> Re
         Engine::Weakspot => {
             command.env("WEAKSPOT_STATS", &statistics).env("LOOM_MAX_DURATION", limit.as_secs().to_string())
         }
-        Engine::Loom => command.env("LOOM_LOG", "info"),
+        // loom says how far it is whenever it would write a checkpoint.
+        Engine::Loom => command.env("LOOM_LOG", "info").env("LOOM_CHECKPOINT_INTERVAL", "100"),
     };
     let start = Instant::now();
     let status = run(&mut command, limit + GRACE).map_err(|error| file(&executable.path, error))?;

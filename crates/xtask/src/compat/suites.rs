@@ -101,7 +101,6 @@ pub const SUITES: &[Suite] = &[
     Suite::new("idr-ebr", "0.3.3", LOOM).cfg(Some("idr_ebr_loom")).features("loom"),
     Suite::new("intern-arc", "0.6.2", LIB),
     Suite::new("lean_string", "0.8.0", LOOM).features("loom"),
-    Suite::new("lfqueue", "0.8.1", LIB).filter("loom"),
     Suite::new("maitake-sync", "0.3.0", LIB),
     Suite::new("mcslock", "0.4.2", LIB).features("thread_local,barging").filter("model"),
     Suite::new("moka", "0.12.16", LIB).cfg(Some("moka_loom")).features("sync").filter("loom"),

@@ -52,15 +52,15 @@ pub fn row(out: &mut impl Write, test: &Test, measures: &[Measure]) -> io::Resul
     out.flush()
 }
 
-/// How the tests of a suite went with each engine.
+/// How the tests of a suite went with each engine: how many passed, failed and did not end.
 pub fn summary(out: &mut impl Write, rows: &[Vec<Measure>]) -> io::Result<()> {
     write!(out, "  {:NAME$}", format!("{} tests", rows.len()))?;
     for engine in 0..rows.first().map_or(0, Vec::len) {
         let count = |verdict| rows.iter().filter(|row| row[engine].verdict == verdict).count();
         let (passed, failed, open) = (count(Verdict::Passed), count(Verdict::Failed), count(Verdict::OutOfTime));
         let time: Duration = rows.iter().map(|row| row[engine].elapsed).sum();
-        let counts = format!("{passed} passed, {failed} failed, {open} no end");
-        write!(out, "{counts:>13} {:>10} ", seconds(time))?;
+        let counts = format!("{passed}+ {failed}- {open}?");
+        write!(out, "{counts:>21} {:>10} ", seconds(time))?;
     }
     writeln!(out)?;
     out.flush()
