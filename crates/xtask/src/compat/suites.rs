@@ -99,7 +99,6 @@ pub const SUITES: &[Suite] = &[
     Suite::new("flashmap", "0.2.0", LOOM).features("loom"),
     Suite::new("haphazard", "0.1.8", LOOM),
     Suite::new("idr-ebr", "0.3.3", LOOM).cfg(Some("idr_ebr_loom")).features("loom"),
-    Suite::new("intern-arc", "0.6.2", LIB),
     Suite::new("lean_string", "0.8.0", LOOM).features("loom"),
     Suite::new("maitake-sync", "0.3.0", LIB),
     Suite::new("mcslock", "0.4.2", LIB).features("thread_local,barging").filter("model"),
