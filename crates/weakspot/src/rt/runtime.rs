@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
