@@ -388,8 +388,8 @@ impl<'b> Judge<'b> {
             None if self.found.len() == MOST_VIOLATIONS => return,
             None => {
                 let Evidence { borderline, delays } = evidence();
-                let violation = Violation::of(one, other, delays.as_ref().and_then(|delays| delays.pair));
-                let clause = delays.map_or_else(Vec::new, |delays| delays.clause);
+                let (clause, pair) = delays.map_or_else(Default::default, |delays| (delays.clause, delays.pair));
+                let violation = Violation::of(one, other, pair);
                 self.found.push(Found { key, violation, clause, borderline });
                 self.pairs.insert(key, self.found.len() - 1);
                 self.found.len() - 1

@@ -110,10 +110,12 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
 impl Violation {
     /// What a monitor has found: a write and a later access that a processor may do first. The store that is delayed then
     /// is the write itself, or one of the accessing thread.
-    pub(crate) fn of(write: &Happened, access: &Happened, pair: Option<(Happened, Happened)>) -> Self {
-        let overtaken_by = pair.map(|(_, later)| Party::of(&later));
-        let is_missed = pair.is_some_and(|(store, _)| store.thread == access.thread);
-        let store = pair.map_or_else(|| Party::of(write), |(store, _)| Party::of(&store));
+    pub(crate) fn of(write: &Happened, access: &Happened, pair: Option<(Party, Party)>) -> Self {
+        let is_missed = pair.as_ref().is_some_and(|(store, _)| store.thread == access.thread);
+        let (store, overtaken_by) = match pair {
+            Some((store, later)) => (store, Some(later)),
+            None => (Party::of(write), None),
+        };
         let access = Party::of(if is_missed { write } else { access });
         Self { store, access, overtaken_by, is_missed, executions: 0 }
     }

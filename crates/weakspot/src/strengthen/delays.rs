@@ -24,6 +24,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
 use super::{Candidate, Change};
+use crate::report::Party;
 use crate::rt::Place;
 use crate::rt::lane::{Happened, Operation};
 
@@ -99,7 +100,7 @@ pub(crate) struct Delays {
     /// The changes that would not let it.
     pub(crate) clause: Vec<Candidate>,
     /// A store that is delayed, and the operation of its thread that comes before it then.
-    pub(crate) pair: Option<(Happened, Happened)>,
+    pub(crate) pair: Option<(Party, Party)>,
 }
 
 /// Longer executions are not looked at.
@@ -159,7 +160,7 @@ pub(crate) fn of_finding(execution: &[Happened], write: usize, model: MemoryMode
     }
     let mut delays = finish(acts.clone(), execution, model);
     if let Some(later) = first_to_overtake(&acts, write) {
-        delays.pair = Some((execution[write], execution[later]));
+        delays.pair = Some((Party::of(&execution[write]), Party::of(&execution[later])));
     }
     Some(delays)
 }
@@ -263,7 +264,7 @@ fn finish(mut acts: Vec<Act>, whose: &[Happened], model: MemoryModel) -> Delays 
     for thread in threads {
         let own: Vec<usize> = (0..acts.len()).filter(|&index| acts[index].thread == thread).collect();
         if let Some(found) = mark_late(&mut acts, &own) {
-            pair = pair.or(Some((whose[found.0], whose[found.1])));
+            pair = pair.or_else(|| Some((Party::of(&whose[found.0]), Party::of(&whose[found.1]))));
             changes(&acts, &own, model, &mut clause);
         }
     }
