@@ -388,7 +388,7 @@ impl<'b> Judge<'b> {
             None if self.found.len() == MOST_VIOLATIONS => return,
             None => {
                 let Evidence { borderline, delays } = evidence();
-                let Delays { clause, pair } = delays.unwrap_or_default();
+                let (clause, pair) = delays.map_or_else(Default::default, |delays| (delays.clause, delays.pair));
                 let violation = Violation::of(one, other, pair);
                 self.found.push(Found { key, violation, clause, borderline });
                 self.pairs.insert(key, self.found.len() - 1);

@@ -111,11 +111,11 @@ impl Violation {
     /// What a monitor has found: a write and a later access that a processor may do first. The store that is delayed then
     /// is the write itself, or one of the accessing thread.
     pub(crate) fn of(write: &Happened, access: &Happened, pair: Option<(Party, Party)>) -> Self {
+        let is_missed = pair.as_ref().is_some_and(|(store, _)| store.thread == access.thread);
         let (store, overtaken_by) = match pair {
             Some((store, later)) => (store, Some(later)),
             None => (Party::of(write), None),
         };
-        let is_missed = overtaken_by.is_some() && store.thread == access.thread;
         let access = Party::of(if is_missed { write } else { access });
         Self { store, access, overtaken_by, is_missed, executions: 0 }
     }

@@ -26,7 +26,7 @@ pub(crate) struct Strengthened {
 }
 
 impl Strengthened {
-    /// The changes, for another runtime.
+    /// All of them.
     pub(crate) fn changes(&self) -> Vec<(SourcePlace, Change)> {
         self.changes.borrow().clone()
     }

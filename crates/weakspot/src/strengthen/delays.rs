@@ -95,7 +95,7 @@ struct Act {
 }
 
 /// What an execution delays.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Delays {
     /// The changes that would not let it.
     pub(crate) clause: Vec<Candidate>,
@@ -109,7 +109,7 @@ const LONGEST: usize = 4_000;
 /// The delays of a run on store buffers.
 pub(crate) fn of_run(log: &[Happened], model: MemoryModel) -> Delays {
     if log.len() > LONGEST {
-        return Delays::default();
+        return Delays { clause: Vec::new(), pair: None };
     }
     let mut acts: Vec<Act> = Vec::new();
     let mut pending: FxHashMap<(u32, u32), Vec<usize>> = FxHashMap::default();
