@@ -67,6 +67,15 @@ use self::explore::Explorer;
 use self::moves::{System, Unsupported};
 use self::relation::{End, Search};
 
+/// Which of the searches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// The search by memory, and the one over products where that is better or the first gives up.
+    Both,
+    /// Only the search over products of languages, as the paper has it.
+    Products,
+}
+
 /// How to search.
 #[derive(Debug, Clone)]
 pub struct SymbolicOptions {
@@ -80,8 +89,8 @@ pub struct SymbolicOptions {
     pub max_states: Option<u64>,
     /// Go on after the first error, and count them all.
     pub all_errors: bool,
-    /// Only the search over products of languages, as the paper has it.
-    pub only_products: bool,
+    /// Which search.
+    pub method: Method,
 }
 
 impl SymbolicOptions {
@@ -93,7 +102,7 @@ impl SymbolicOptions {
             spurious_wakeups: false,
             max_states: None,
             all_errors: false,
-            only_products: false,
+            method: Method::Both,
         }
     }
 }
@@ -184,7 +193,7 @@ pub fn verify(
         Outcome::Pruned => return Ok(at_once(Verdict::Verified, 0)),
         Outcome::Failed(_) => return Ok(at_once(Verdict::Violated(witness::judge(&machine, Vec::new())?), 1)),
     }
-    if options.only_products {
+    if options.method == Method::Products {
         return by_products(machine, options, budget, progress);
     }
     if options.model == MemoryModel::Pso && !options.all_errors {
