@@ -220,6 +220,9 @@ pub struct Verify<'a> {
     /// Distinct error states; only where the engine counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
+    /// Are these all error states there are?
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors_are_all: Option<bool>,
     /// symbolic: states generated, whether they were stored or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visited: Option<u64>,

@@ -136,8 +136,8 @@ enum Details {
         visited: u64,
         max_depth: u64,
         accelerations: u64,
-        /// Error states, if all were counted.
-        errors: Option<u64>,
+        /// Error states, if they were counted, and whether these are all.
+        errors: Option<(u64, bool)>,
     },
     Abstract(abstractly::Details),
 }
@@ -182,7 +182,7 @@ fn symbolically(
         visited: report.states_visited,
         max_depth: report.max_depth,
         accelerations: report.accelerations,
-        errors: args.count_errors.then_some(report.errors),
+        errors: args.count_errors.then_some((report.errors, report.errors_are_all)),
     };
     let (states, transitions) = (report.states_stored, report.transitions);
     Ok(Found { conclusion: report.verdict.into(), states, transitions, details })
@@ -269,8 +269,9 @@ impl<'a> Answer<'a> {
             _ => String::new(),
         };
         let mut text = format!("  {engine} engine{which}, {states} state{plural}, {seconds:.2} s\n");
-        if let Details::Symbolic { errors: Some(errors), .. } = self.found.details {
-            let _ = writeln!(text, "  {errors} error states");
+        if let Details::Symbolic { errors: Some((errors, all)), .. } = self.found.details {
+            let (at_least, plural) = (if all { "" } else { "at least " }, if errors == 1 { "" } else { "s" });
+            let _ = writeln!(text, "  {at_least}{errors} error state{plural}");
         }
         if verbose {
             let rate = states as f64 / seconds.max(1e-6);
@@ -329,7 +330,8 @@ impl<'a> Answer<'a> {
             states,
             transitions,
             spurious_possible: matches!(self.found.conclusion, Conclusion::Alarm(_)),
-            errors: symbolic.and_then(|(_, _, errors)| errors),
+            errors: symbolic.and_then(|(_, _, errors)| errors).map(|(errors, _)| errors),
+            errors_are_all: symbolic.and_then(|(_, _, errors)| errors).map(|(_, all)| all),
             visited: symbolic.map(|(visited, ..)| visited),
             depth: symbolic.map(|(_, depth, _)| depth),
             buffer: explicit.filter(|_| self.model != MemoryModel::Sc).map(|(_, bound, _)| bound),

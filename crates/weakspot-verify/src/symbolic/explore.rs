@@ -118,6 +118,8 @@ pub(super) struct Explorer<'p, 'o> {
     pub(super) start: Buffers,
     pub(super) failure: Option<Failure>,
     errors: FxHashSet<ErrorState>,
+    /// The same, told apart by the buffer contents that fail as well.
+    symbolic_errors: FxHashSet<(ErrorState, Buffers)>,
     pub(super) visited: u64,
     pub(super) transitions: u64,
     max_depth: u32,
@@ -153,6 +155,7 @@ impl<'p, 'o> Explorer<'p, 'o> {
             start,
             failure: None,
             errors: FxHashSet::default(),
+            symbolic_errors: FxHashSet::default(),
             visited: 1,
             transitions: 0,
             max_depth: 0,
@@ -178,6 +181,10 @@ impl<'p, 'o> Explorer<'p, 'o> {
 
     pub(super) fn errors(&self) -> u64 {
         self.errors.len() as u64
+    }
+
+    pub(super) fn symbolic_errors(&self) -> u64 {
+        self.symbolic_errors.len() as u64
     }
 
     /// Searches until everything is covered, the first error (unless all are wanted) or a limit.
@@ -427,6 +434,7 @@ impl<'p, 'o> Explorer<'p, 'o> {
         if self.system.languages.is_interrupted() {
             return;
         }
+        self.symbolic_errors.insert((error, failure.contents.clone()));
         self.errors.insert(error);
         self.failure.get_or_insert(failure);
     }

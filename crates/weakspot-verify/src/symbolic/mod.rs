@@ -67,6 +67,15 @@ use self::explore::Explorer;
 use self::moves::{System, Unsupported};
 use self::relation::{End, Search};
 
+/// Which of the searches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// The search by memory, and the one over products where that is better or the first gives up.
+    Both,
+    /// Only the search over products of languages, as the paper has it.
+    Products,
+}
+
 /// How to search.
 #[derive(Debug, Clone)]
 pub struct SymbolicOptions {
@@ -80,12 +89,21 @@ pub struct SymbolicOptions {
     pub max_states: Option<u64>,
     /// Go on after the first error, and count them all.
     pub all_errors: bool,
+    /// Which search.
+    pub method: Method,
 }
 
 impl SymbolicOptions {
     /// The defaults for a model.
     pub fn new(model: MemoryModel) -> Self {
-        Self { model, allow_deadlock: false, spurious_wakeups: false, max_states: None, all_errors: false }
+        Self {
+            model,
+            allow_deadlock: false,
+            spurious_wakeups: false,
+            max_states: None,
+            all_errors: false,
+            method: Method::Both,
+        }
     }
 }
 
@@ -105,10 +123,14 @@ pub struct SymbolicReport {
     pub max_depth: u64,
     /// Distinct error states found: control and memory of a state in which two threads are inside, a thread is about to
     /// fail, the program is deadlocked or `final` fails. With [`SymbolicOptions::all_errors`], all there are, unless a
-    /// limit was reached or the search by memory gave up: then there are at least as many. (The paper counts the states of
-    /// its own search that are errors. Such a state also has automata, and which of them there are depends on the order of
-    /// the search; its figures cannot be compared but for zero.)
+    /// limit was reached or the search by memory gave up: then there are at least as many. (The paper gives
+    /// the number of states of its own search that are errors: [`SymbolicReport::symbolic_errors`].)
     pub errors: u64,
+    /// These are all error states there are.
+    pub errors_are_all: bool,
+    /// The error states of the search over products, told apart by their automata as well: what the paper's table has,
+    /// but for its own order of search. The search by memory has no such states.
+    pub symbolic_errors: Option<u64>,
     /// How often a finite set of buffer contents became an infinite one.
     pub accelerations: u64,
     /// States of the automata of all stored states together.
@@ -171,6 +193,9 @@ pub fn verify(
         Outcome::Pruned => return Ok(at_once(Verdict::Verified, 0)),
         Outcome::Failed(_) => return Ok(at_once(Verdict::Violated(witness::judge(&machine, Vec::new())?), 1)),
     }
+    if options.method == Method::Products {
+        return by_products(machine, options, budget, progress);
+    }
     if options.model == MemoryModel::Pso && !options.all_errors {
         let most = options.max_states.map_or(FIRST_PRODUCTS, |most| most.min(FIRST_PRODUCTS));
         let first = SymbolicOptions { max_states: Some(most), ..options.clone() };
@@ -197,6 +222,8 @@ fn by_products(
 ) -> Result<SymbolicReport, SymbolicError> {
     let mut explorer = Explorer::new(System::new(machine), options);
     let limit = explorer.run(budget, progress)?;
+    // Sleep sets leave out error states that differ from another by independent actions only.
+    let errors_are_all = limit.is_none() && explorer.failure.is_none();
     let verdict = match (explorer.failure.take(), limit) {
         (Some(failure), _) => Verdict::Violated(explorer.witness(&failure)?),
         (None, Some(limit)) => Verdict::Inconclusive(limit),
@@ -209,6 +236,8 @@ fn by_products(
         transitions: explorer.transitions,
         max_depth: explorer.max_depth(),
         errors: explorer.errors(),
+        errors_are_all,
+        symbolic_errors: Some(explorer.symbolic_errors()),
         accelerations: explorer.accelerator.accepted,
         automaton_states: explorer.automaton_states(),
     })
@@ -223,6 +252,7 @@ fn by_memory(
 ) -> Result<Option<SymbolicReport>, SymbolicError> {
     let mut search = Search::new(machine, options);
     let end = search.run(budget, progress);
+    let errors_are_all = matches!(end, End::Done) && (options.all_errors || !search.has_failure());
     let verdict = match (search.take_failure(), end) {
         (Some(failure), _) => Verdict::Violated(search.witness(&failure)?),
         (None, End::Limit(limit)) => Verdict::Inconclusive(limit),
@@ -236,6 +266,8 @@ fn by_memory(
         transitions: search.transitions,
         max_depth: search.max_depth(),
         errors: search.errors(),
+        errors_are_all,
+        symbolic_errors: None,
         accelerations: search.accelerations,
         automaton_states: search.automaton_states(),
     }))
@@ -250,6 +282,8 @@ fn at_once(verdict: Verdict, errors: u64) -> SymbolicReport {
         transitions: 0,
         max_depth: 0,
         errors,
+        errors_are_all: true,
+        symbolic_errors: None,
         accelerations: 0,
         automaton_states: 0,
     }

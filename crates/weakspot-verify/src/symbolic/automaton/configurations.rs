@@ -169,7 +169,7 @@ impl Languages {
         let first = if thread.index() == 0 { Place::Reading(0, view) } else { Place::Before(0) };
         places.number(first, false);
         while let Some((from, place)) = places.waiting.pop() {
-            if places.index.len() > most_places || self.is_interrupted() {
+            if places.index.len() > most_places || !self.meter.goes_on() {
                 return None;
             }
             match place {

@@ -209,6 +209,27 @@ proptest! {
         }
     }
 
+    /// As before, but with sets so dense that a suffix often fits some words of the prefix and not others.
+    #[test]
+    fn suffixes_fit_every_word_of_the_prefix(prefix in 1_u32..8, whole in any::<u32>()) {
+        let mut languages = alphabet();
+        let of_two = |word: &Vec<Symbol>| word.iter().all(|symbol| symbol.0 < 2);
+        let short: Vec<Vec<Symbol>> = all_words(4).into_iter().filter(of_two).collect();
+        let mut choose = |mask: u32| {
+            let chosen = short.iter().enumerate().filter(|(at, _)| mask & (1 << at) != 0);
+            chosen.fold(Language::EMPTY, |all, (_, word)| {
+                let one = languages.word(word);
+                languages.union(all, one)
+            })
+        };
+        let (prefix, whole) = (choose(prefix), choose(whole));
+        let suffixes = languages.suffixes(prefix, whole);
+        for word in short.iter().filter(|word| word.len() < 4) {
+            let appended = word.iter().fold(prefix, |language, &symbol| languages.append(language, symbol));
+            prop_assert_eq!(languages.contains(suffixes, word), languages.includes(whole, appended), "{:?}", word);
+        }
+    }
+
     #[test]
     fn thinned_words_are_words_with_overwritten_stores_left_out(expr in expressions()) {
         let mut languages = alphabet();
@@ -369,6 +390,26 @@ mod configurations {
                 let left: Vec<Symbol> = thick.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(s, _)| *s).collect();
                 prop_assert_eq!(left, symbols);
             }
+        }
+
+        #[test]
+        fn places_to_rest_are_counted_without_buffers(words in sets(), known in sets()) {
+            let mut languages = Languages::new();
+            let rest = |letter: &Letter| if let Letter::Rest(_, local) = letter { Some(*local) } else { None };
+            let places = |words: &BTreeSet<Word>| -> BTreeSet<Box<[LocalId]>> {
+                words.iter().map(|word| word.iter().filter_map(rest).collect()).collect()
+            };
+            let (expected, known_places) = (places(&words), places(&known));
+            let (language, known) = (build(&mut languages, &words), build(&mut languages, &known));
+            let (controls, known) = (languages.controls(language), languages.controls(known));
+            prop_assert_eq!(languages.count(controls), expected.len() as u64);
+            let listed: Vec<Box<[LocalId]>> = expected.iter().cloned().collect();
+            prop_assert_eq!(languages.these_controls(&listed), controls);
+            let beyond: BTreeSet<Box<[LocalId]>> =
+                languages.words_beyond(known, controls, true, |_| true).into_iter().collect();
+            prop_assert_eq!(&beyond, &expected.difference(&known_places).cloned().collect());
+            let first = languages.words_beyond(known, controls, false, |_| true);
+            prop_assert_eq!(first.len(), beyond.len().min(1));
         }
 
         #[test]

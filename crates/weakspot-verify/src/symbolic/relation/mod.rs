@@ -211,6 +211,10 @@ impl<'p, 'o> Search<'p, 'o> {
         }
     }
 
+    pub(super) fn has_failure(&self) -> bool {
+        self.now.failure.is_some()
+    }
+
     pub(super) fn take_failure(&mut self) -> Option<Failure> {
         self.now.failure.take()
     }
