@@ -15,6 +15,11 @@
 //! for ever. A loop that is known to end by itself does not rest in its first rounds, so that all orders of these and of
 //! what others do are possible.
 //!
+//! # Fingerprints
+//! Live code cannot be asked for its state, but a thread is deterministic: what it was given so far says where it is, and
+//! which write of which thread stands in a cell says what the cell holds. So a hash of these is one of the state, the
+//! same in every run (numbers of cells and addresses are not).
+//!
 //! # Deliberately absent
 //! No undoing: live code runs again from the start. What the searches have in common is in [`Buffered`]; which move
 //! comes next is theirs.
@@ -25,7 +30,7 @@ use weakspot_model::ir::FenceKind;
 
 use crate::graph::Phase;
 use crate::system::{CellId, Misuse, Pending, System, Update};
-use crate::trust::{MOST_ROUNDS, bit};
+use crate::trust::{MOST_ROUNDS, bit, mix};
 
 /// One move of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +65,8 @@ impl Move {
 struct Store {
     cell: CellId,
     value: i64,
+    /// Which write it is: see [`Buffered::fingerprint`].
+    name: u64,
     /// Store-store fences of its thread before it.
     segment: u32,
 }
@@ -70,13 +77,24 @@ struct Lane {
     buffer: Vec<Store>,
     segment: u32,
     phase: Phase,
+    /// Steps so far.
+    steps: u64,
+    /// A hash of what it was given.
+    history: u64,
     /// The version of memory when it last came round a loop that waits; it rests while that is the present one.
     idle_at: u64,
     /// The version of memory at the first event since it last came round a loop, or 0 if there was none.
     round_began_at: u64,
-    /// How often it has come round a loop while memory stayed as it is.
+    /// What that event was.
+    round_began_with: Option<Pending>,
+    /// The version of memory when it last came round a loop.
+    passed_at: u64,
+    /// How often it has come round a loop since memory is as it is.
     rounds: u32,
 }
+
+/// Rounds that a thread goes on for when all rest, before it is another one's turn.
+const TURN: u32 = 50;
 
 /// How a run has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +115,8 @@ pub struct Buffered<'s, S: System> {
     system: &'s mut S,
     model: MemoryModel,
     memory: Vec<i64>,
+    /// The write that each cell holds, or 0.
+    writes: Vec<u64>,
     lanes: Vec<Lane>,
     /// Counts changes of memory, from 1.
     version: u64,
@@ -112,6 +132,7 @@ impl<'s, S: System> Buffered<'s, S> {
             system,
             model,
             memory: Vec::new(),
+            writes: Vec::new(),
             lanes: Vec::new(),
             version: 1,
             bound: 0,
@@ -141,6 +162,7 @@ impl<'s, S: System> Buffered<'s, S> {
         self.system.restart();
         let cells = self.system.cells();
         self.memory = (0..cells).map(|cell| self.system.initial(cell as CellId)).collect();
+        self.writes = vec![0; cells];
         self.bound = cells as CellId;
         self.lanes.clear();
         self.version = 1;
@@ -180,6 +202,7 @@ impl<'s, S: System> Buffered<'s, S> {
         }
         self.system.bind(id, self.bound);
         self.memory.push(self.system.initial(self.bound));
+        self.writes.push(0);
         self.bound += 1;
         self.system.pending(id)
     }
@@ -304,56 +327,102 @@ impl<'s, S: System> Buffered<'s, S> {
         let buffer = &mut self.lanes[thread].buffer;
         let Some(at) = buffer.iter().position(|store| store.cell == cell) else { return };
         let store = buffer.remove(at);
-        self.set(store.cell, store.value);
+        self.set(store.cell, store.value, store.name);
         self.system.committed(ThreadId::new(thread), cell);
     }
 
-    fn set(&mut self, cell: CellId, value: i64) {
+    fn set(&mut self, cell: CellId, value: i64, name: u64) {
         self.memory[cell as usize] = value;
+        self.writes[cell as usize] = name;
         self.version += 1;
+    }
+
+    /// A hash of everything that what can happen from here on depends on.
+    pub fn fingerprint(&self) -> u64 {
+        let memory = self.writes.iter().fold(0_u64, |sum, &name| sum.wrapping_add(mix(name, 0)));
+        self.lanes.iter().enumerate().fold(memory, |hash, (thread, lane)| {
+            let numbers = [
+                thread as u64,
+                lane.history,
+                lane.phase as u64,
+                u64::from(lane.idle_at == self.version),
+                u64::from(lane.round_began_at == self.version),
+                u64::from(lane.passed_at == self.version) * u64::from(lane.rounds),
+            ];
+            let stores = lane.buffer.iter().flat_map(|store| [store.name, u64::from(store.segment)]);
+            numbers.into_iter().chain(stores).fold(hash, mix)
+        })
+    }
+
+    /// What a value is called in fingerprints: addresses differ from run to run.
+    fn name_of(value: i64) -> u64 {
+        if (-(1 << 31)..1 << 32).contains(&value) { value as u64 } else { u64::MAX }
+    }
+
+    /// The write that a thread is about to read, if it reads. What it then happens after depends on that, too, and not on
+    /// the value alone.
+    fn source_of(&mut self, thread: usize) -> u64 {
+        match self.pending(thread) {
+            Pending::Load(cell)
+            | Pending::Rmw { cell, .. }
+            | Pending::Lock(cell)
+            | Pending::TryLock(cell)
+            | Pending::Wait { condvar: cell, .. } => {
+                let own = self.lanes[thread].buffer.iter().rev().find(|store| store.cell == cell);
+                own.map_or(self.writes[cell as usize], |store| store.name)
+            }
+            _ => 0,
+        }
     }
 
     fn step(&mut self, thread: usize, choice: i64) {
         let id = ThreadId::new(thread);
+        let source = self.source_of(thread);
+        let lane = &mut self.lanes[thread];
+        lane.steps += 1;
+        lane.history = mix(mix(lane.history, choice as u64), source);
+        let writer = mix(thread as u64, lane.steps);
+        let name = |value: i64| mix(writer, Self::name_of(value));
         let result = match self.pending(thread) {
             Pending::Load(cell) => self.visible(thread, cell),
             Pending::Store { cell, value } => {
                 let segment = self.lanes[thread].segment;
-                self.lanes[thread].buffer.push(Store { cell, value, segment });
+                self.lanes[thread].buffer.push(Store { cell, value, segment, name: name(value) });
                 0
             }
             Pending::InterlockedStore { cell, value } => {
-                self.set(cell, value);
+                self.set(cell, value, name(value));
                 0
             }
-            Pending::Rmw { cell, .. } => return self.update(thread, cell),
+            Pending::Rmw { cell, .. } => return self.update(thread, cell, writer),
             Pending::Fence(FenceKind::StoreStore) => {
                 self.lanes[thread].segment += 1;
                 0
             }
             Pending::Lock(mutex) => {
-                self.set(mutex, 1);
+                self.set(mutex, 1, name(1));
                 0
             }
             Pending::TryLock(mutex) => {
                 let free = self.memory[mutex as usize] == 0;
                 if free {
-                    self.set(mutex, 1);
+                    self.set(mutex, 1, name(1));
                 }
                 i64::from(free)
             }
             Pending::Unlock(mutex) => {
-                self.set(mutex, 0);
+                self.set(mutex, 0, name(0));
                 0
             }
-            Pending::Wait { condvar, mutex } => return self.wait(thread, condvar, mutex),
+            Pending::Wait { condvar, mutex } => return self.wait(thread, condvar, mutex, writer),
             Pending::Notify { condvar, all } => {
                 let waiters = self.memory[condvar as usize];
-                self.set(condvar, if all { 0 } else { waiters & !bit(choice as usize) });
+                let left = if all { 0 } else { waiters & !bit(choice as usize) };
+                self.set(condvar, left, name(left));
                 0
             }
             Pending::Signal(cell) => {
-                self.set(cell, 1);
+                self.set(cell, 1, name(1));
                 0
             }
             Pending::Choose { .. } => choice,
@@ -368,7 +437,7 @@ impl<'s, S: System> Buffered<'s, S> {
         own.map_or(self.memory[cell as usize], |store| store.value)
     }
 
-    fn update(&mut self, thread: usize, cell: CellId) {
+    fn update(&mut self, thread: usize, cell: CellId, writer: u64) {
         let id = ThreadId::new(thread);
         let current = self.memory[cell as usize];
         match self.system.update(id, current) {
@@ -377,29 +446,32 @@ impl<'s, S: System> Buffered<'s, S> {
             Update::Acts { result, written } => {
                 // A test-and-set that changes nothing is no news to others that wait.
                 if let Some(value) = written.filter(|&value| value != current) {
-                    self.set(cell, value);
+                    self.set(cell, value, mix(writer, Self::name_of(value)));
                 }
                 self.go_on(id, result);
             }
         }
     }
 
-    fn wait(&mut self, thread: usize, condvar: CellId, mutex: CellId) {
+    fn wait(&mut self, thread: usize, condvar: CellId, mutex: CellId, writer: u64) {
         if self.lanes[thread].phase == Phase::Running {
-            self.set(condvar, self.memory[condvar as usize] | bit(thread));
-            self.set(mutex, 0);
+            let waiters = self.memory[condvar as usize] | bit(thread);
+            self.set(condvar, waiters, mix(writer, waiters as u64));
+            self.set(mutex, 0, mix(writer, 0));
             self.lanes[thread].phase = Phase::Asleep;
         } else {
-            self.set(mutex, 1);
+            self.set(mutex, 1, mix(writer, 1));
             self.lanes[thread].phase = Phase::Running;
             self.go_on(ThreadId::new(thread), 0);
         }
     }
 
     fn go_on(&mut self, thread: ThreadId, result: i64) {
+        let pending = self.system.pending(thread);
         let lane = &mut self.lanes[thread.index()];
+        lane.history = mix(lane.history, Self::name_of(result));
         if lane.round_began_at == 0 {
-            lane.round_began_at = self.version;
+            (lane.round_began_at, lane.round_began_with) = (self.version, Some(pending));
         }
         self.system.resume(thread, result);
         self.widen();
@@ -408,15 +480,17 @@ impl<'s, S: System> Buffered<'s, S> {
         }
     }
 
-    /// The thread has come round a loop.
+    /// The thread has come round a loop. It rests if it is about to do what it did before, on the same memory.
     fn end_round(&mut self, thread: ThreadId) {
         let is_awake = self.restless || self.system.ends_by_itself(thread);
+        let pending = Some(self.pending(thread.index()));
+        let version = self.version;
         let lane = &mut self.lanes[thread.index()];
-        let quiet = lane.round_began_at == self.version;
-        lane.round_began_at = 0;
-        lane.rounds = if quiet { lane.rounds + 1 } else { 0 };
-        if quiet && !(is_awake && lane.rounds <= self.exact_rounds) {
-            lane.idle_at = self.version;
+        let again = lane.round_began_at == version && lane.round_began_with == pending;
+        lane.rounds = if lane.passed_at == version { lane.rounds + 1 } else { 0 };
+        (lane.round_began_at, lane.passed_at) = (0, version);
+        if again && !(is_awake && lane.rounds <= self.exact_rounds) {
+            lane.idle_at = version;
         }
     }
 
@@ -430,12 +504,12 @@ impl<'s, S: System> Buffered<'s, S> {
         self.restless || self.system.ends_by_itself(ThreadId::new(thread))
     }
 
-    /// Nobody can move: lets the first thread that rests in a loop go on, if it has not done so too often; false if
-    /// there is none.
+    /// Nobody can move: lets a thread that rests in a loop go on, if it has not done so too often; false if there is
+    /// none. They take turns.
     fn rouse(&mut self) -> bool {
         let version = self.version;
         let rests = |lane: &&mut Lane| lane.idle_at == version && lane.rounds < MOST_ROUNDS;
-        match self.lanes.iter_mut().find(rests) {
+        match self.lanes.iter_mut().filter(rests).min_by_key(|lane| lane.rounds / TURN) {
             Some(lane) => {
                 lane.idle_at = 0;
                 true

@@ -59,6 +59,7 @@ use crate::linearise::Lineariser;
 use crate::system::{CellId, Misuse, Pending, Repeated, System, UNBOUND};
 use probe::Loops;
 pub use probe::MOST_ROUNDS;
+pub(crate) use probe::mix;
 pub use restart::Divergence;
 pub use subtree::Subtree;
 

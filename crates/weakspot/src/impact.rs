@@ -7,11 +7,13 @@
 //! 2. *systematic*: all relaxed executions, as long as there are few. If there are no more, the violation is benign;
 //! 3. *random*, for the rest of the budget.
 //!
-//! Live code can only be run from the start, so a path of the systematic search is the list of its choices.
+//! Live code can only be run from the start, so a path of the systematic search is the list of its choices. It ends where
+//! a state is reached that was reached before, which a fingerprint tells.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashSet;
 use weakspot_explore::buffered::{Buffered, Move, Rest};
 use weakspot_model::buffer::MemoryModel;
 
@@ -30,6 +32,8 @@ const RANDOM_RUNS: u32 = 5_000;
 const LONGEST_RUN: usize = 20_000;
 /// Time for everything.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Time that is taken even if there is none left.
+const LEAST_PATIENCE: Duration = Duration::from_millis(200);
 
 /// A relaxed execution that fails.
 #[derive(Debug)]
@@ -67,12 +71,16 @@ pub(crate) struct Borderline {
 }
 
 /// Looks for harm.
-pub(crate) fn judge(runtime: &Runtime, builder: &Builder, borderlines: &[Borderline]) -> Impact {
+///
+/// `took` is the time that has passed already: a limit on time holds here, too.
+pub(crate) fn judge(runtime: &Runtime, builder: &Builder, borderlines: &[Borderline], took: Duration) -> Impact {
+    let left = builder.max_duration.map(|most| most.saturating_sub(took).max(LEAST_PATIENCE));
+    let patience = left.into_iter().chain([PATIENCE]).min().unwrap_or(PATIENCE);
     let model = builder.model;
     runtime.buffered.set(true);
     let mut system = Live { runtime };
     let machine = Buffered::new(&mut system, model).with_exact_rounds(builder.max_spins);
-    let mut search = Search { machine, runtime, model, moves: Vec::new(), start: Instant::now() };
+    let mut search = Search { machine, runtime, model, moves: Vec::new(), start: Instant::now(), patience };
     let impact = search.run(borderlines);
     runtime.finish_run(true);
     runtime.buffered.set(false);
@@ -92,6 +100,7 @@ struct Search<'m, 'r> {
     model: MemoryModel,
     moves: Vec<Move>,
     start: Instant,
+    patience: Duration,
 }
 
 impl Search<'_, '_> {
@@ -110,7 +119,7 @@ impl Search<'_, '_> {
         }
         let mut random = Random(0x5eed);
         for _ in 0..RANDOM_RUNS {
-            if self.start.elapsed() > PATIENCE {
+            if self.start.elapsed() > self.patience {
                 break;
             }
             if let Ended::Badly(harm) = self.random(&mut random) {
@@ -230,11 +239,12 @@ impl Search<'_, '_> {
     /// All relaxed executions; `None` if there are too many.
     fn systematic(&mut self) -> Option<Ended> {
         let mut path: Vec<(usize, usize)> = Vec::new();
+        let mut seen = FxHashSet::default();
         for _ in 0..SYSTEMATIC_RUNS {
-            if self.start.elapsed() > PATIENCE / 2 {
+            if self.start.elapsed() > self.patience / 2 {
                 return None;
             }
-            match self.follow(&mut path) {
+            match self.follow(&mut path, &mut seen) {
                 Ended::Badly(harm) => return Some(Ended::Badly(harm)),
                 Ended::GivenUp => return None,
                 Ended::Well => {}
@@ -250,8 +260,8 @@ impl Search<'_, '_> {
         None
     }
 
-    /// Runs along a path of choices and extends it by first choices.
-    fn follow(&mut self, path: &mut Vec<(usize, usize)>) -> Ended {
+    /// Runs along a path of choices and extends it by first choices, up to a state that was seen before.
+    fn follow(&mut self, path: &mut Vec<(usize, usize)>, seen: &mut FxHashSet<u64>) -> Ended {
         self.restart();
         let mut moves = Vec::new();
         let mut depth = 0;
@@ -265,6 +275,9 @@ impl Search<'_, '_> {
                 return Ended::GivenUp;
             }
             if depth == path.len() {
+                if moves.len() > 1 && !seen.insert(self.machine.fingerprint()) {
+                    return Ended::Well;
+                }
                 path.push((0, moves.len()));
             }
             let taken = path[depth].0;

@@ -57,7 +57,7 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
         if builder.fail_on != FailOn::Nothing {
             let took = start.elapsed();
             overflow::note(Some(crash_note(&found)));
-            let judged = impact::judge(&runtime, builder, &borderlines(&found));
+            let judged = impact::judge(&runtime, builder, &borderlines(&found), took);
             overflow::note(None);
             if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
                 report.suggestions = strengthen::suggest(builder, &runtime, &found, Some(&judged), took);

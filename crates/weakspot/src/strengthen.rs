@@ -165,7 +165,8 @@ fn try_out(builder: &Builder, runtime: &Runtime, set: &[Candidate]) -> Tried {
 }
 
 fn remaining(builder: &Builder, runtime: &Runtime, set: &[Candidate]) -> Tried {
-    let judge = search(builder, runtime, Instant::now());
+    let start = Instant::now();
+    let judge = search(builder, runtime, start);
     if judge.report.failure.is_some() {
         return Tried::Lost;
     }
@@ -174,7 +175,7 @@ fn remaining(builder: &Builder, runtime: &Runtime, set: &[Candidate]) -> Tried {
         return complete;
     }
     let clauses: Vec<_> = if builder.fail_on == FailOn::Harmful {
-        match impact::judge(runtime, builder, &borderlines(&judge.found)) {
+        match impact::judge(runtime, builder, &borderlines(&judge.found), start.elapsed()) {
             Impact::Benign => return complete,
             Impact::Unknown => return Tried::Unclear,
             Impact::Harmful(harm) => vec![harm.delays.clause],

@@ -1,14 +1,15 @@
 //! Random programs with loops, as live code and on the reference machine: where everything was explored, the same final
-//! states; and what is reported is there.
+//! states; what is reported is there; and store buffers do the same harm.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod programs;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc as Shared;
 
 use programs::run;
-use weakspot::{Builder, FailOn, FailureKind, MemoryModel, Report, Verdict};
+use weakspot::{Builder, FailureKind, MemoryModel, Report, Verdict};
 use weakspot_model::ir::{FenceKind, Program, RmwOp};
 use weakspot_model::machine::{Machine, Outcome, State};
 use weakspot_testkit::oracle::FinalState;
@@ -33,9 +34,19 @@ fn condition(rng: &mut Rng) -> Expr {
     if rng.one_in(2) { Expr::Eq(DATA, value) } else { Expr::Ne(DATA, value) }
 }
 
+/// Which loops a program has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loops {
+    None,
+    /// They only look.
+    Looking,
+    All,
+}
+
 /// What a round of a loop does besides looking.
-fn extra(rng: &mut Rng) -> Vec<Stmt> {
-    match rng.below(8) {
+fn extra(rng: &mut Rng, loops: Loops) -> Vec<Stmt> {
+    match rng.below(if loops == Loops::All { 8 } else { 2 }) {
+        _ if loops == Loops::Looking && rng.one_in(2) => Vec::new(),
         0 => vec![load(rng)],
         1 => vec![Stmt::Fence(FenceKind::Full)],
         2 => vec![Stmt::Rmw(None, rng.below(2), RmwOp::Swap(Expr::Const(rng.below(3) as i64)))],
@@ -49,16 +60,16 @@ fn extra(rng: &mut Rng) -> Vec<Stmt> {
 }
 
 /// Looks until something is so.
-fn unbounded(rng: &mut Rng) -> Vec<Stmt> {
-    let mut body = extra(rng);
+fn unbounded(rng: &mut Rng, loops: Loops) -> Vec<Stmt> {
+    let mut body = extra(rng, loops);
     let look = load(rng);
     body.push(look.clone());
     vec![look, Stmt::While(condition(rng), body)]
 }
 
 /// Looks up to so many times.
-fn bounded(rng: &mut Rng) -> Vec<Stmt> {
-    let mut body = extra(rng);
+fn bounded(rng: &mut Rng, loops: Loops) -> Vec<Stmt> {
+    let mut body = extra(rng, loops);
     body.push(load(rng));
     body.push(Stmt::If(condition(rng), vec![Stmt::Break], Vec::new()));
     body.push(Stmt::Set(ONES, Expr::Next(ONES)));
@@ -71,18 +82,19 @@ fn bounded(rng: &mut Rng) -> Vec<Stmt> {
     vec![Stmt::Set(ONES, Expr::Const(0)), Stmt::Set(THREES, Expr::Const(0)), Stmt::While(rounds, body)]
 }
 
-fn sketch(seed: u64) -> Sketch {
+fn sketch(seed: u64, threads: RangeInclusive<usize>, loops: Loops) -> Sketch {
     let mut rng = Rng::new(seed);
-    let threads = rng.within(2..=3);
+    let threads = rng.within(threads);
     let thread = |rng: &mut Rng| {
         let mut body = Vec::new();
-        for _ in 0..rng.within(1..=3) {
+        for _ in 0..rng.within(if loops == Loops::All { 1..=3 } else { 2..=3 }) {
             match rng.below(6) {
                 0 | 1 => body.push(store(rng)),
-                2 => body.push(load(rng)),
-                3 => body.push(Stmt::Rmw(Some(DATA), rng.below(2), RmwOp::Add(Expr::Const(1)))),
-                4 => body.extend(unbounded(rng)),
-                _ => body.extend(bounded(rng)),
+                2 => body.push(Stmt::Load(rng.below(3), rng.below(2))),
+                3 if loops == Loops::All => body.push(Stmt::Rmw(Some(DATA), rng.below(2), RmwOp::Add(Expr::Const(1)))),
+                4 if loops != Loops::None => body.extend(unbounded(rng, loops)),
+                5 if loops != Loops::None => body.extend(bounded(rng, loops)),
+                _ => body.extend([store(rng), Stmt::Load(rng.below(3), rng.below(2))]),
             }
         }
         body
@@ -97,15 +109,15 @@ fn sketch(seed: u64) -> Sketch {
     }
 }
 
-/// What the reference machine can do under SC.
+/// What the reference machine can do.
 struct Expected {
     finals: BTreeSet<FinalState>,
     /// A state can be reached from which the end cannot.
     can_be_caught: bool,
 }
 
-fn expected(program: &Program) -> Option<Expected> {
-    let machine = Machine::new(program, MemoryModel::Sc);
+fn expected(program: &Program, model: MemoryModel) -> Option<Expected> {
+    let machine = Machine::new(program, model);
     let mut numbers: HashMap<State, usize> = HashMap::new();
     let mut before: Vec<Vec<usize>> = Vec::new();
     let mut waiting = vec![machine.start().0];
@@ -145,16 +157,9 @@ fn expected(program: &Program) -> Option<Expected> {
 
 /// Explores a program; the execution fails that ends in `wanted`. (What a closure would write down is no evidence: runs
 /// that are given up come to an end, too.)
-fn explore(program: &Shared<Program>, wanted: Option<&FinalState>) -> Report {
+fn explore(model: MemoryModel, program: &Shared<Program>, wanted: Option<&FinalState>) -> Report {
     let (body, wanted) = (program.clone(), wanted.cloned());
-    let builder = Builder {
-        model: MemoryModel::Sc,
-        fail_on: FailOn::Nothing,
-        max_events: 300,
-        max_executions: Some(1_000),
-        ..Builder::default()
-    };
-    builder.check(move || {
+    Builder { model, max_events: 300, max_executions: Some(1_000), ..Builder::default() }.check(move || {
         let (memory, registers) = run(&body);
         assert!(wanted != Some(FinalState { memory, registers }), "this is the one");
     })
@@ -171,10 +176,10 @@ fn never(expected: &Expected) -> FinalState {
 fn live_loops_end_as_those_of_the_reference_machine_do() {
     let (mut exhaustive, mut cut, mut caught, mut endless, mut found) = (0, 0, 0, 0, 0);
     for seed in 0..1_500 {
-        let sketch = sketch(seed);
+        let sketch = sketch(seed, 2..=3, Loops::All);
         let program = Shared::new(sketch.program());
-        let Some(expected) = expected(&program) else { continue };
-        let report = explore(&program, None);
+        let Some(expected) = expected(&program, MemoryModel::Sc) else { continue };
+        let report = explore(MemoryModel::Sc, &program, None);
         let text = || format!("seed {seed}: {report}\n{}", sketch.text());
         match report.failure.as_ref().map(|failure| &failure.kind) {
             Some(FailureKind::Livelock) => {
@@ -188,15 +193,79 @@ fn live_loops_end_as_those_of_the_reference_machine_do() {
                 assert!(!expected.can_be_caught, "a livelock is missed: {}", text());
                 exhaustive += 1;
                 for end in expected.finals.iter().take(8) {
-                    let report = explore(&program, Some(end));
+                    let report = explore(MemoryModel::Sc, &program, Some(end));
                     assert_eq!(report.verdict, Verdict::Failed, "{end:?} is missed: {}", text());
                     found += 1;
                 }
-                assert_eq!(explore(&program, Some(&never(&expected))).verdict, Verdict::Safe, "{}", text());
+                assert_eq!(
+                    explore(MemoryModel::Sc, &program, Some(&never(&expected))).verdict,
+                    Verdict::Safe,
+                    "{}",
+                    text()
+                );
             }
             None => cut += 1,
         }
     }
     let counts = format!("{exhaustive} exhaustive, {cut} cut, {caught} caught, {endless} endless, {found} ends");
     assert!(exhaustive > 500 && caught > 150 && endless < 50 && found > 2_000, "{counts}");
+}
+
+/// Compares the harm that store buffers do: an execution fails that ends in a state which only the relaxed machine ends
+/// in, or in one which it does not end in.
+fn compare_harm(loops: Loops, seeds: std::ops::Range<u64>) -> Counts {
+    let mut counts = Counts::default();
+    for seed in seeds {
+        let model = if seed % 2 == 0 { MemoryModel::Tso } else { MemoryModel::Pso };
+        let sketch = sketch(seed, 2..=2, loops);
+        let program = Shared::new(sketch.program());
+        let Some((strict, relaxed)) = expected(&program, MemoryModel::Sc).zip(expected(&program, model)) else {
+            continue;
+        };
+        if strict.can_be_caught {
+            continue;
+        }
+        let only_relaxed: Vec<&FinalState> = relaxed.finals.difference(&strict.finals).collect();
+        let wanted = only_relaxed.first().map_or_else(|| never(&relaxed), |&end| end.clone());
+        let report = explore(model, &program, Some(&wanted));
+        let is_harmful = !only_relaxed.is_empty() || relaxed.can_be_caught;
+        let text = || format!("seed {seed} on {model:?}, {wanted:?}: {report}\n{}", sketch.text());
+        match report.verdict {
+            Verdict::Harmful => {
+                assert!(is_harmful, "{}", text());
+                counts.harmful += 1;
+                counts.harmful_on_pso += u32::from(model == MemoryModel::Pso);
+            }
+            Verdict::Benign | Verdict::Safe => {
+                assert!(!is_harmful, "{}", text());
+                counts.harmless += 1;
+            }
+            Verdict::Unknown => counts.unknown += 1,
+            Verdict::Bounded(_) => {}
+            Verdict::Failed => panic!("{}", text()),
+        }
+    }
+    counts
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    harmful: u32,
+    harmful_on_pso: u32,
+    harmless: u32,
+    unknown: u32,
+}
+
+#[test]
+fn store_buffers_do_the_harm_that_they_do_to_the_reference_machine() {
+    let counts = compare_harm(Loops::None, 0..1_000);
+    assert!(counts.harmful > 150 && counts.harmful_on_pso > 80 && counts.harmless > 600, "{counts:?}");
+    assert!(counts.unknown < 10, "{counts:?}");
+}
+
+#[test]
+fn store_buffers_do_the_harm_that_they_do_to_the_reference_machine_in_loops() {
+    let counts = compare_harm(Loops::Looking, 0..1_200);
+    assert!(counts.harmful > 40 && counts.harmful_on_pso > 20 && counts.harmless > 600, "{counts:?}");
+    assert!(counts.unknown < 20, "{counts:?}");
 }

@@ -59,7 +59,7 @@ fn live_code_has_the_executions_and_the_violations_of_its_text() {
 
 #[test]
 fn live_code_comes_to_the_harm_of_its_text() {
-    let (mut harmful, mut benign) = (0, 0);
+    let (mut harmful, mut benign, mut unknown) = (0, 0, 0);
     for seed in 0..5_000 {
         let model = if seed % 2 == 0 { MemoryModel::Tso } else { MemoryModel::Pso };
         let shape = Shape { assert: true, choose: false, threads: 2..=2, statements: 2..=4, ..shape(seed) };
@@ -81,11 +81,15 @@ fn live_code_comes_to_the_harm_of_its_text() {
             // Live code is not looked at for ever.
             (weakspot_check::Verdict::Unsafe(weakspot_check::Impact::Benign), Verdict::Benign | Verdict::Unknown) => {
                 benign += u32::from(report.verdict == Verdict::Benign);
+                unknown += u32::from(report.verdict == Verdict::Unknown);
                 true
             }
             _ => false,
         };
         assert!(agrees, "seed {seed} on {model:?}: {expected:?}\n{report}\n{}", sketch.text());
     }
-    assert!(harmful > 0 && benign > 100, "{harmful} harmful, {benign} benign");
+    assert!(
+        harmful > 0 && benign > 100 && unknown * 50 < benign,
+        "{harmful} harmful, {benign} benign, {unknown} unknown (more harm in random_loops.rs)"
+    );
 }

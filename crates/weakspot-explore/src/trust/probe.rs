@@ -375,7 +375,7 @@ impl<S: System> Explorer<'_, S> {
 }
 
 /// splitmix64 of both.
-fn mix(history: u64, item: u64) -> u64 {
+pub(crate) fn mix(history: u64, item: u64) -> u64 {
     let mut z = (history ^ item.wrapping_mul(0xff51_afd7_ed55_8ccd)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
