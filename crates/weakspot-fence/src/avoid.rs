@@ -49,6 +49,9 @@ const BOUNDS: [usize; 6] = [1, 2, 3, 4, 6, 8];
 /// States after which a bound is given up.
 const MAX_STATES: usize = 4_000_000;
 
+/// The same for programs with abstract values, which may have no end of states.
+const MAX_ENDLESS_STATES: usize = 50_000;
+
 /// The formula that every correct placement satisfies, as far as it is known.
 pub(crate) struct Labels<'a> {
     options: &'a FenceOptions,
@@ -144,7 +147,7 @@ impl<'a> Labels<'a> {
                 rendered: &self.rendered,
                 options: self.options,
                 bound,
-                max_states: MAX_STATES,
+                max_states: if self.options.has_values() { MAX_ENDLESS_STATES } else { MAX_STATES },
                 budget,
                 progress,
             };

@@ -52,8 +52,8 @@ use weakspot_model::ir::FenceKind;
 use weakspot_model::machine::Action;
 use weakspot_model::replay::{ReplayError, Witness};
 use weakspot_model::source::SourceFile;
-use weakspot_model::task::{Budget, Limit, Progress, Verdict};
-use weakspot_verify::abstraction::{AbstractOptions, Domain};
+use weakspot_model::task::{Budget, Limit, Progress};
+use weakspot_verify::abstraction::{AbstractOptions, Domain, ValueDomain};
 use weakspot_verify::explicit;
 use weakspot_verify::symbolic;
 
@@ -158,6 +158,9 @@ pub struct FenceOptions {
     pub strategy: Strategy,
     /// Whom to ask.
     pub engine: FenceEngine,
+    /// Engine `abstract`: the domain of each location's values, in the order of the program's locations; exact where there
+    /// is none, and past the end. With one, the abstraction is also who tells of SC.
+    pub values: Vec<Option<ValueDomain>>,
     /// List all minimum placements.
     pub alternatives: bool,
     /// Weaken fences to `store_store` or `store_load` where that suffices.
@@ -182,6 +185,7 @@ impl FenceOptions {
             goal,
             strategy: Strategy::Guided,
             engine: FenceEngine::Auto,
+            values: Vec::new(),
             alternatives: false,
             fine: false,
             weights: false,
@@ -212,12 +216,18 @@ impl FenceOptions {
         }
     }
 
+    /// Are some values abstract? Then the program need not be finite under SC.
+    pub(crate) fn has_values(&self) -> bool {
+        self.values.iter().any(Option::is_some)
+    }
+
     /// The abstraction to ask, and the k that was given, if the engine is `abstract`.
     fn abstraction(&self) -> Option<(AbstractOptions, Option<u32>)> {
         let FenceEngine::Abstract { domain, k } = self.engine else { return None };
         let options = AbstractOptions {
             domain,
             k: k.unwrap_or(1),
+            values: self.values.clone(),
             allow_deadlock: self.allow_deadlock,
             spurious_wakeups: self.spurious_wakeups,
             ..AbstractOptions::new(self.model)
@@ -354,9 +364,9 @@ pub fn confirm(
     let mut oracle = oracle::Oracle { options, budget, progress, states: 0 };
     if options.goal == Goal::Spec {
         match oracle.sc(&program)? {
-            Verdict::Verified => {}
-            Verdict::Violated(_) => return Ok(Confirmation::Broken),
-            Verdict::Inconclusive(limit) => return Ok(Confirmation::Undecided(limit.into())),
+            oracle::Calm::Correct => {}
+            oracle::Calm::Broken(_) => return Ok(Confirmation::Broken),
+            oracle::Calm::Undecided(doubt) => return Ok(Confirmation::Undecided(doubt)),
         }
     }
     Ok(match oracle.ask(&program, oracle::Effort::Full)? {

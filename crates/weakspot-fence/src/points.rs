@@ -49,6 +49,8 @@ pub struct PointPlace {
     pub label: Option<String>,
     /// That statement's text, up to its first block or line break; none at the start of a block.
     pub statement: Option<String>,
+    /// Where in the text the fence goes; for one that stands there, where it stands.
+    pub insertion: Position,
 }
 
 /// A place where a fence may stand.
@@ -256,7 +258,8 @@ impl Gaps<'_> {
     fn existing_fence(&self, fence: &OutlineStatement, previous: Option<&OutlineStatement>) -> Candidate {
         let frame = Frame { at: fence.span.range(), before: String::new(), after: String::new() };
         let removal = layout::removal(&self.source.text, fence.span);
-        Candidate { place: self.place(Some(fence)), ..self.candidate(previous, fence.fence, frame, removal) }
+        let place = self.place(Some(fence), &frame);
+        Candidate { place, ..self.candidate(previous, fence.fence, frame, removal) }
     }
 
     fn candidate(
@@ -267,7 +270,7 @@ impl Gaps<'_> {
         removal: Range<usize>,
     ) -> Candidate {
         Candidate {
-            place: self.place(previous),
+            place: self.place(previous, &frame),
             body: self.number,
             loop_depth: self.block.loop_depth,
             after_store: previous.is_some_and(|previous| previous.stores),
@@ -277,11 +280,12 @@ impl Gaps<'_> {
         }
     }
 
-    fn place(&self, statement: Option<&OutlineStatement>) -> PointPlace {
+    fn place(&self, statement: Option<&OutlineStatement>, frame: &Frame) -> PointPlace {
         let span = statement.map_or(self.block.head, |statement| statement.inner);
         PointPlace {
             body: self.body.name.clone(),
             position: self.source.position(span.start as usize),
+            insertion: self.source.position(frame.at.start),
             label: statement.and_then(|statement| statement.label.clone()),
             statement: statement.map(|statement| {
                 let text = &self.source.text[statement.inner.range()];

@@ -3,12 +3,12 @@
 use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::machine::Action;
 use weakspot_model::source::SourceFile;
-use weakspot_model::task::{Limit, Verdict};
+use weakspot_model::task::Limit;
 
 use crate::avoid::{Climbed, Labels};
 use crate::clause::{self, Clause, MarkedProgram};
 use crate::hitting::{self, Cost};
-use crate::oracle::{Answer, Effort, Oracle};
+use crate::oracle::{Answer, Calm, Effort, Oracle};
 use crate::points::{Kinds, Points};
 use crate::{Doubt, FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement, Strategy};
 
@@ -74,9 +74,9 @@ impl<'a> Inference<'a> {
         self.has_assumptions = program.assumes();
         if self.options.goal == Goal::Spec {
             match self.oracle.sc(program)? {
-                Verdict::Verified => {}
-                Verdict::Violated(witness) => return self.report(FenceVerdict::Impossible(Some(witness)), None),
-                Verdict::Inconclusive(limit) => return self.report(FenceVerdict::Inconclusive(limit.into()), None),
+                Calm::Correct => {}
+                Calm::Broken(witness) => return self.report(FenceVerdict::Impossible(Some(witness)), None),
+                Calm::Undecided(doubt) => return self.report(FenceVerdict::Inconclusive(doubt), None),
             }
         }
         match self.search()? {

@@ -17,7 +17,8 @@ use weakspot_report::timeline::Execution;
 use weakspot_verify::abstraction;
 
 use super::limits;
-use crate::args::{Domain, FenceArgs, FenceEngine, Goal, Strategy};
+use super::values::{self, value_domains};
+use crate::args::{Domain, FenceArgs, FenceEngine, Goal, KeptInOrder, Strategy};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::Output;
@@ -30,7 +31,7 @@ const SHOWN_ALTERNATIVES: usize = 20;
 pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
     refuse_unfitting_options(args)?;
     let program = input::program(&args.file, output)?;
-    let options = fence_options(args);
+    let options = FenceOptions { values: value_domains(&program, &args.value)?, ..fence_options(args) };
     let budget = limits::budget(&args.limits)?;
     let progress = SearchProgress::new(output, &program.source.name, "states");
     let report = weakspot_fence::infer(&program.source, &options, &budget, &progress);
@@ -55,7 +56,9 @@ pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
 fn refuse_unfitting_options(args: &FenceArgs) -> Result<(), Failure> {
     let refuse = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
     if args.engine != FenceEngine::Abstract {
-        for (given, option) in [(args.domain.is_some(), "--domain"), (args.k.is_some(), "-k")] {
+        for (given, option) in
+            [(args.domain.is_some(), "--domain"), (args.k.is_some(), "-k"), (!args.value.is_empty(), "--value")]
+        {
             if given {
                 let help = format!("`{option}` belongs to `--engine abstract`");
                 return refuse(format!("`{option}` does not fit the engine"), &help);
@@ -64,6 +67,10 @@ fn refuse_unfitting_options(args: &FenceArgs) -> Result<(), Failure> {
     }
     if args.domain == Some(Domain::Set) && args.k.is_some() {
         return refuse("`-k` does not fit `--domain set`".to_owned(), "a set keeps no order; use `--domain fd`");
+    }
+    if args.k == Some(KeptInOrder::Auto) && args.strategy == Strategy::Avoid {
+        let help = "it labels the states of one abstraction; give `-k` a number";
+        return refuse("`-k auto` does not fit the strategy `avoid`".to_owned(), help);
     }
     if let Some((message, help)) = fence_options(args).misfit() {
         return refuse(message, help);
@@ -96,7 +103,13 @@ fn fence_options(args: &FenceArgs) -> FenceOptions {
         FenceEngine::Auto => weakspot_fence::FenceEngine::Auto,
         FenceEngine::Explicit => weakspot_fence::FenceEngine::Explicit,
         FenceEngine::Symbolic => weakspot_fence::FenceEngine::Symbolic,
-        FenceEngine::Abstract => weakspot_fence::FenceEngine::Abstract { domain, k: args.k },
+        FenceEngine::Abstract => {
+            let k = match args.k {
+                Some(KeptInOrder::Fixed(k)) => Some(k),
+                Some(KeptInOrder::Auto) | None => None,
+            };
+            weakspot_fence::FenceEngine::Abstract { domain, k }
+        }
     };
     FenceOptions {
         strategy,
@@ -256,13 +269,30 @@ impl<'a> Answer<'a> {
             text.push_str("  a larger -k, or another engine, may find one\n");
         }
         if let FenceVerdict::Inconclusive(doubt) = self.report.verdict {
-            let _ = writeln!(text, "  not everything was looked at: {}", advice(doubt));
+            let _ = writeln!(text, "  not everything was looked at: {}", self.advice(doubt));
             let _ = writeln!(text, "  every correct placement has a cost of at least {}", self.report.at_least);
             if let Some(placement) = &self.report.placement {
                 let _ = writeln!(text, "  one of cost {} is known to be correct:", placement.cost);
             }
         }
+        if self.has_values() && self.exit() == Exit::Good {
+            text.push_str(values::RESERVATION);
+        }
         text
+    }
+
+    fn has_values(&self) -> bool {
+        self.options.values.iter().any(Option::is_some)
+    }
+
+    /// What to do about a doubt.
+    fn advice(&self, doubt: Doubt) -> &'static str {
+        match doubt {
+            Doubt::Limit(limit) => limits::advice(limit),
+            Doubt::Alarm if self.has_values() => "give fewer variables a `--value` domain, or another one, or raise -k",
+            Doubt::Alarm => "raise -k, or leave --engine out",
+            Doubt::Refused => "leave --engine out",
+        }
     }
 
     fn is_abstract(&self) -> bool {
@@ -393,6 +423,7 @@ impl<'a> Answer<'a> {
     fn inserted(&self, fence: &'a PlacedFence) -> json::InsertedFence<'a> {
         json::InsertedFence {
             after: self.place(&fence.after),
+            insert: json::Insertion { line: fence.after.insertion.line, column: fence.after.insertion.column },
             kind: fence.kind.name(),
             reason: fence.reason.as_ref().map(ToString::to_string),
         }
@@ -456,14 +487,5 @@ fn reached(doubt: Doubt) -> String {
             "the abstraction breaks the specification, and no real execution was found that does".to_owned()
         }
         Doubt::Refused => "the engine cannot represent the program".to_owned(),
-    }
-}
-
-/// What to do about it.
-fn advice(doubt: Doubt) -> &'static str {
-    match doubt {
-        Doubt::Limit(limit) => limits::advice(limit),
-        Doubt::Alarm => "raise -k, or leave --engine out",
-        Doubt::Refused => "leave --engine out",
     }
 }
