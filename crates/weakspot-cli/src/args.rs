@@ -322,7 +322,7 @@ pub enum KeptInOrder {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct FenceArgs {
-    /// The program: a .weak file; - reads standard input
+    /// The program: a .weak or a .litmus file; - reads standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// The memory model

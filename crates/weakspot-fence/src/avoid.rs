@@ -31,10 +31,8 @@ pub(crate) mod explore;
 pub(crate) mod label;
 
 use weakspot_model::ir::Program;
-use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Limit, Progress};
 
-use crate::clause;
 use crate::hitting::{self, Cost};
 use crate::points::{Kinds, Points, Rendered};
 use crate::{FenceError, FenceOptions};
@@ -88,11 +86,10 @@ impl<'a> Labels<'a> {
     pub(crate) fn new(points: &Points, options: &'a FenceOptions) -> Result<Self, FenceError> {
         let none = Kinds::new();
         let rendered = points.marked(&none);
-        let compile = |text: String| clause::compile(&SourceFile::new(points.source().name.clone(), text));
         Ok(Self {
             options,
-            plain: compile(points.fenced(&none).text)?,
-            marked: compile(rendered.text.clone())?,
+            plain: points.compile(points.fenced(&none).text)?,
+            marked: points.compile_marked(rendered.text.clone())?,
             rendered,
             formulas: Formulas::new(),
             formula: Formula::TRUE,

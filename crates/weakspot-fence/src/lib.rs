@@ -38,6 +38,7 @@ mod avoid;
 mod clause;
 mod figures;
 mod hitting;
+mod language;
 mod layout;
 mod oracle;
 mod points;
@@ -46,7 +47,7 @@ mod search;
 use std::sync::Arc;
 
 use thiserror::Error;
-use weakspot_front::weak;
+use weakspot_front::{litmus, weak};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 use weakspot_model::machine::Action;
@@ -59,6 +60,7 @@ use weakspot_verify::symbolic;
 
 pub use clause::{Passed, Reason, Snippet};
 pub use figures::{Figures, figures};
+pub use language::Language;
 pub use points::PointPlace;
 
 /// What the fences are for.
@@ -150,6 +152,8 @@ impl From<Limit> for Doubt {
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
 pub struct FenceOptions {
+    /// What the source is written in. In litmus tests fences stay ([`Self::minimise`]) and all weigh the same.
+    pub language: Language,
     /// The model.
     pub model: MemoryModel,
     /// What the fences are for.
@@ -181,6 +185,7 @@ impl FenceOptions {
     /// The defaults for a model and a goal.
     pub fn new(model: MemoryModel, goal: Goal) -> Self {
         Self {
+            language: Language::Weak,
             model,
             goal,
             strategy: Strategy::Guided,
@@ -322,24 +327,29 @@ pub enum FenceError {
     },
 }
 
-/// Finds the fewest fences. The source must compile as a `.weak` program.
+/// Finds the fewest fences. The source must compile.
 pub fn infer(
     source: &Arc<SourceFile>,
     options: &FenceOptions,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<FenceReport, FenceError> {
-    let program = clause::compile(source)?;
-    let outline = weak::outline(source).map_err(|diagnostics| {
-        FenceError::Layout(diagnostics.first().map_or_else(String::new, |diagnostic| diagnostic.message.clone()))
-    })?;
-    let points = if options.minimise {
+    let program = options.language.compile(source)?;
+    let points = points(source, options)?;
+    let oracle = oracle::Oracle { options, budget, progress, states: 0 };
+    search::Inference::new(&points, oracle)?.run(&program)
+}
+
+fn points(source: &Arc<SourceFile>, options: &FenceOptions) -> Result<points::Points, FenceError> {
+    if options.language == Language::Litmus {
+        return Ok(points::Points::of_test(source, &litmus::outline(source).map_err(language::first)?));
+    }
+    let outline = weak::outline(source).map_err(language::first)?;
+    Ok(if options.minimise {
         points::Points::with_existing(source, &outline)
     } else {
         points::Points::new(source, &outline)
-    };
-    let oracle = oracle::Oracle { options, budget, progress, states: 0 };
-    search::Inference::new(&points, oracle)?.run(&program)
+    })
 }
 
 /// What comes of asking the engines about one text.
@@ -360,7 +370,7 @@ pub fn confirm(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Confirmation, FenceError> {
-    let program = clause::compile(source)?;
+    let program = options.language.compile(source)?;
     let mut oracle = oracle::Oracle { options, budget, progress, states: 0 };
     if options.goal == Goal::Spec {
         match oracle.sc(&program)? {

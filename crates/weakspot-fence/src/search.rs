@@ -2,11 +2,10 @@
 
 use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::machine::Action;
-use weakspot_model::source::SourceFile;
 use weakspot_model::task::Limit;
 
 use crate::avoid::{Climbed, Labels};
-use crate::clause::{self, Clause, MarkedProgram};
+use crate::clause::{Clause, MarkedProgram};
 use crate::hitting::{self, Cost};
 use crate::oracle::{Answer, Calm, Effort, Oracle};
 use crate::points::{Kinds, Points};
@@ -225,7 +224,7 @@ impl<'a> Inference<'a> {
             return Ok(Answer::Undecided(limit.into()));
         }
         let text = self.points.fenced(kinds).text;
-        let program = clause::compile(&SourceFile::new(self.points.source().name.clone(), text))?;
+        let program = self.points.compile(text)?;
         self.oracle.ask(&program, effort)
     }
 
@@ -360,7 +359,7 @@ impl<'a> Inference<'a> {
             if self.points.candidates[candidate].existing.is_some() {
                 continue;
             }
-            for weaker in [FenceKind::StoreStore, FenceKind::StoreLoad] {
+            for &weaker in self.points.language.weaker_kinds() {
                 let mut tried = kinds.clone();
                 tried.insert(candidate, weaker);
                 if matches!(self.ask_kinds(&tried, Effort::Full)?, Answer::Correct) {

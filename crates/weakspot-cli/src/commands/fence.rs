@@ -5,9 +5,9 @@ mod write;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use weakspot_fence::{Doubt, FenceOptions, FenceReport, FenceVerdict, PlacedFence, Placement, PointPlace};
+use weakspot_fence::{Doubt, FenceOptions, FenceReport, FenceVerdict, Language, PlacedFence, Placement, PointPlace};
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ir::Program;
+use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::machine::Machine;
 use weakspot_model::replay::Replay;
 use weakspot_report::diff;
@@ -30,8 +30,11 @@ const SHOWN_ALTERNATIVES: usize = 20;
 /// Looks for fences.
 pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
     refuse_unfitting_options(args)?;
-    let program = input::program(&args.file, output)?;
-    let options = FenceOptions { values: value_domains(&program, &args.value)?, ..fence_options(args) };
+    let (program, is_litmus) = input::program_or_test(&args.file, output)?;
+    let language = if is_litmus { Language::Litmus } else { Language::Weak };
+    refuse_for_tests(args, language)?;
+    let values = value_domains(&program, &args.value)?;
+    let options = FenceOptions { language, values, ..fence_options(args) };
     let budget = limits::budget(&args.limits)?;
     let progress = SearchProgress::new(output, &program.source.name, "states");
     let report = weakspot_fence::infer(&program.source, &options, &budget, &progress);
@@ -75,14 +78,22 @@ fn refuse_unfitting_options(args: &FenceArgs) -> Result<(), Failure> {
     if let Some((message, help)) = fence_options(args).misfit() {
         return refuse(message, help);
     }
-    if input::is_litmus(&args.file) {
-        let message = format!("`{}` is a litmus test; fences are inserted into .weak programs", args.file.display());
-        return refuse(message, "write the test as a .weak program, with the condition as `final { assert(…); }`");
-    }
     if args.output.as_deref() == Some(Path::new("-")) {
         return refuse("`--output -` names no file".to_owned(), "standard output shows the change; name a file");
     }
     Ok(())
+}
+
+/// Litmus tests have neither loops with a notation of their own nor statements that can go.
+fn refuse_for_tests(args: &FenceArgs, language: Language) -> Result<(), Failure> {
+    let options = [(args.minimise, "--minimise"), (args.weights, "--weights")];
+    match options.into_iter().find(|(given, _)| *given && language == Language::Litmus) {
+        None => Ok(()),
+        Some((_, option)) => Err(Failure::Usage {
+            message: format!("`{option}` does not fit a litmus test"),
+            help: "write the test as a .weak program, with the condition as `final { assert(…); }`".to_owned(),
+        }),
+    }
 }
 
 fn fence_options(args: &FenceArgs) -> FenceOptions {
@@ -327,7 +338,7 @@ impl<'a> Answer<'a> {
                 Some(reason) => format!(": {reason}"),
                 None => ": no execution shows that it is needed, but with it the program can be proved".to_owned(),
             };
-            bullet(&mut text, &format!("{}{reason}", described(fence)), &output.out);
+            bullet(&mut text, &format!("{}{reason}", self.described(fence)), &output.out);
         }
         if let Some(path) = &self.args.output
             && self.exit() == Exit::Good
@@ -353,7 +364,7 @@ impl<'a> Answer<'a> {
             count => format!("\n{count} other placements of this cost are correct:\n"),
         };
         for placement in others.iter().take(SHOWN_ALTERNATIVES) {
-            let places: Vec<String> = placement.fences.iter().map(described).collect();
+            let places: Vec<String> = placement.fences.iter().map(|fence| self.described(fence)).collect();
             let removed = match placement.removed.len() {
                 0 => String::new(),
                 count => format!(" (and {} removed)", fences(count)),
@@ -429,6 +440,24 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// `` fence in p after `x = 1` (line 12) ``.
+    fn described(&self, fence: &PlacedFence) -> String {
+        let PointPlace { body, position, statement, .. } = &fence.after;
+        let is_litmus = self.options.language == Language::Litmus;
+        let kind = match fence.kind {
+            FenceKind::Full if is_litmus => "MFENCE".to_owned(),
+            FenceKind::StoreStore if is_litmus => "SFENCE".to_owned(),
+            FenceKind::Full => "fence".to_owned(),
+            kind => format!("fence({})", kind.name()),
+        };
+        let line = position.line;
+        match statement {
+            Some(statement) => format!("{kind} in {body} after `{statement}` (line {line})"),
+            None if is_litmus => format!("{kind} in {body} before its first instruction"),
+            None => format!("{kind} in {body} at the start of the block of line {line}"),
+        }
+    }
+
     fn place(&self, place: &'a PointPlace) -> json::Place<'a> {
         json::Place {
             file: &self.program.source.name,
@@ -437,20 +466,6 @@ impl<'a> Answer<'a> {
             thread: &place.body,
             label: place.label.as_deref(),
         }
-    }
-}
-
-/// `` fence in p after `x = 1` (line 12) ``.
-fn described(fence: &PlacedFence) -> String {
-    let PointPlace { body, position, statement, .. } = &fence.after;
-    let kind = match fence.kind {
-        weakspot_model::ir::FenceKind::Full => "fence".to_owned(),
-        kind => format!("fence({})", kind.name()),
-    };
-    let line = position.line;
-    match statement {
-        Some(statement) => format!("{kind} in {body} after `{statement}` (line {line})"),
-        None => format!("{kind} in {body} at the start of the block of line {line}"),
     }
 }
 
