@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use weakspot_fence::{Confirmation, FenceOptions, FenceReport, FenceVerdict, Goal, Language, Strategy, confirm, infer};
@@ -11,6 +11,7 @@ use weakspot_model::buffer::MemoryModel::{self, Pso, Sc, Tso};
 use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Verdict};
+use weakspot_testkit::corpus::files;
 use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict};
 use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
@@ -24,14 +25,10 @@ fn ask(source: &Arc<SourceFile>, options: &FenceOptions) -> FenceReport {
 }
 
 fn corpus() -> Vec<Arc<SourceFile>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/litmus");
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "litmus"));
-    paths.sort();
-    let read = |path: &std::path::PathBuf| {
+    let read = |path: &PathBuf| {
         SourceFile::new(path.file_name().unwrap().to_string_lossy(), fs::read_to_string(path).unwrap())
     };
-    paths.iter().map(read).collect()
+    files("corpus/litmus", &["litmus"]).iter().map(read).collect()
 }
 
 fn parsed(source: &Arc<SourceFile>) -> Program {
