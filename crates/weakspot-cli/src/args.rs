@@ -322,7 +322,7 @@ pub enum KeptInOrder {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct FenceArgs {
-    /// The program: a .weak file; - reads standard input
+    /// The program: a .weak or a .litmus file; - reads standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// The memory model
@@ -340,10 +340,13 @@ pub struct FenceArgs {
     /// abstract: the abstract domain of buffers [default: fd]
     #[arg(long, value_enum)]
     pub domain: Option<Domain>,
-    /// abstract: how many stores of each buffer are kept in order [default: 0, 1, 2, … until that decides; 1 with
-    /// `--strategy avoid`]
-    #[arg(short, value_name = "N")]
-    pub k: Option<u32>,
+    /// abstract: how many stores of each buffer are kept in order; auto climbs from 0 until that decides [default: auto; 1
+    /// with `--strategy avoid`]
+    #[arg(short, long, value_name = "N|auto", value_parser = kept_in_order, allow_negative_numbers = true)]
+    pub k: Option<KeptInOrder>,
+    /// abstract: keep only the sign, the parity or an interval of a variable's values; may be given once for each variable
+    #[arg(long, value_name = "NAME=sign|parity|interval")]
+    pub value: Vec<String>,
     /// Write the fenced program here, after it was verified again
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,

@@ -9,6 +9,7 @@ mod litmus;
 mod man;
 mod replacement;
 mod trace;
+mod values;
 mod verify;
 
 use std::path::Path;

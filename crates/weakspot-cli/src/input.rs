@@ -112,16 +112,21 @@ pub fn is_litmus(path: &Path) -> bool {
 /// Reads a program: a `.litmus` file as a litmus test, everything else as `.weak`. Warnings are printed. Standard
 /// input has no name; it is a litmus test if it begins like one, which no `.weak` program does.
 pub fn program(path: &Path, output: &Output) -> Result<Program, Failure> {
+    program_or_test(path, output).map(|(program, _)| program)
+}
+
+/// The same, and whether it is a litmus test.
+pub fn program_or_test(path: &Path, output: &Output) -> Result<(Program, bool), Failure> {
     let file = read(path)?;
     let unnamed_test = path == Path::new("-") && file.text.trim_start().starts_with("X86 ");
     if is_litmus(path) || unnamed_test {
-        return Ok(parse_litmus(&file)?.program);
+        return Ok((parse_litmus(&file)?.program, true));
     }
     let compiled = weak::compile(&file).map_err(|diagnostics| Failure::Source(Arc::clone(&file), diagnostics))?;
     if !compiled.warnings.is_empty() {
         output.remark(&diagnostic::render_all(&file, &compiled.warnings, &output.err));
     }
-    Ok(compiled.program)
+    Ok((compiled.program, false))
 }
 
 /// Reads a litmus test, whatever its name.

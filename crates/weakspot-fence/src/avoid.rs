@@ -31,10 +31,8 @@ pub(crate) mod explore;
 pub(crate) mod label;
 
 use weakspot_model::ir::Program;
-use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Limit, Progress};
 
-use crate::clause;
 use crate::hitting::{self, Cost};
 use crate::points::{Kinds, Points, Rendered};
 use crate::{FenceError, FenceOptions};
@@ -48,6 +46,9 @@ const BOUNDS: [usize; 6] = [1, 2, 3, 4, 6, 8];
 
 /// States after which a bound is given up.
 const MAX_STATES: usize = 4_000_000;
+
+/// The same for programs with abstract values, which may have no end of states.
+const MAX_ENDLESS_STATES: usize = 50_000;
 
 /// The formula that every correct placement satisfies, as far as it is known.
 pub(crate) struct Labels<'a> {
@@ -85,11 +86,10 @@ impl<'a> Labels<'a> {
     pub(crate) fn new(points: &Points, options: &'a FenceOptions) -> Result<Self, FenceError> {
         let none = Kinds::new();
         let rendered = points.marked(&none);
-        let compile = |text: String| clause::compile(&SourceFile::new(points.source().name.clone(), text));
         Ok(Self {
             options,
-            plain: compile(points.fenced(&none).text)?,
-            marked: compile(rendered.text.clone())?,
+            plain: points.compile(points.fenced(&none).text)?,
+            marked: points.compile_marked(rendered.text.clone())?,
             rendered,
             formulas: Formulas::new(),
             formula: Formula::TRUE,
@@ -144,7 +144,7 @@ impl<'a> Labels<'a> {
                 rendered: &self.rendered,
                 options: self.options,
                 bound,
-                max_states: MAX_STATES,
+                max_states: if self.options.has_values() { MAX_ENDLESS_STATES } else { MAX_STATES },
                 budget,
                 progress,
             };

@@ -33,16 +33,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::sync::Arc;
 
-use weakspot_front::weak;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::{Loc, ThreadId};
 use weakspot_model::ir::{Instr, Program};
 use weakspot_model::local::{self, Advance, Pause};
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, Rest, State};
 use weakspot_model::problem::ProblemKind;
-use weakspot_model::source::SourceFile;
 
 use crate::points::{CHOSEN, Kinds, Points, Rendered};
 use crate::{FenceError, FenceOptions, Goal};
@@ -127,8 +124,7 @@ pub(crate) struct MarkedProgram<'a> {
 impl<'a> MarkedProgram<'a> {
     pub(crate) fn new(points: &'a Points, kinds: &'a Kinds, has_assumptions: bool) -> Result<Self, FenceError> {
         let rendered = points.marked(kinds);
-        let source = SourceFile::new(points.source().name.clone(), rendered.text.clone());
-        let program = compile(&source)?;
+        let program = points.compile_marked(rendered.text.clone())?;
         Ok(Self { points, kinds, rendered, program, has_assumptions })
     }
 
@@ -192,17 +188,6 @@ impl<'a> MarkedProgram<'a> {
         let words: Vec<&str> = self.rendered.text[span.range()].split_whitespace().collect();
         let line = self.points.source().position(self.rendered.original(span.start as usize)).line;
         Snippet { text: words.join(" "), line }
-    }
-}
-
-/// Compiles a text that was made from one that compiles.
-pub(crate) fn compile(source: &Arc<SourceFile>) -> Result<Program, FenceError> {
-    match weak::compile(source) {
-        Ok(compiled) => Ok(compiled.program),
-        Err(diagnostics) => {
-            let first = diagnostics.first().map(|diagnostic| diagnostic.message.clone());
-            Err(FenceError::Layout(first.unwrap_or_default()))
-        }
     }
 }
 

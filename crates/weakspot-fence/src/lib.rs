@@ -38,6 +38,7 @@ mod avoid;
 mod clause;
 mod figures;
 mod hitting;
+mod language;
 mod layout;
 mod oracle;
 mod points;
@@ -46,19 +47,20 @@ mod search;
 use std::sync::Arc;
 
 use thiserror::Error;
-use weakspot_front::weak;
+use weakspot_front::{litmus, weak};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 use weakspot_model::machine::Action;
 use weakspot_model::replay::{ReplayError, Witness};
 use weakspot_model::source::SourceFile;
-use weakspot_model::task::{Budget, Limit, Progress, Verdict};
-use weakspot_verify::abstraction::{AbstractOptions, Domain};
+use weakspot_model::task::{Budget, Limit, Progress};
+use weakspot_verify::abstraction::{AbstractOptions, Domain, ValueDomain};
 use weakspot_verify::explicit;
 use weakspot_verify::symbolic;
 
 pub use clause::{Passed, Reason, Snippet};
 pub use figures::{Figures, figures};
+pub use language::Language;
 pub use points::PointPlace;
 
 /// What the fences are for.
@@ -150,6 +152,8 @@ impl From<Limit> for Doubt {
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
 pub struct FenceOptions {
+    /// What the source is written in. In litmus tests fences stay ([`Self::minimise`]) and all weigh the same.
+    pub language: Language,
     /// The model.
     pub model: MemoryModel,
     /// What the fences are for.
@@ -158,6 +162,9 @@ pub struct FenceOptions {
     pub strategy: Strategy,
     /// Whom to ask.
     pub engine: FenceEngine,
+    /// Engine `abstract`: the domain of each location's values, in the order of the program's locations; exact where there
+    /// is none, and past the end. With one, the abstraction is also who tells of SC.
+    pub values: Vec<Option<ValueDomain>>,
     /// List all minimum placements.
     pub alternatives: bool,
     /// Weaken fences to `store_store` or `store_load` where that suffices.
@@ -178,10 +185,12 @@ impl FenceOptions {
     /// The defaults for a model and a goal.
     pub fn new(model: MemoryModel, goal: Goal) -> Self {
         Self {
+            language: Language::Weak,
             model,
             goal,
             strategy: Strategy::Guided,
             engine: FenceEngine::Auto,
+            values: Vec::new(),
             alternatives: false,
             fine: false,
             weights: false,
@@ -212,12 +221,18 @@ impl FenceOptions {
         }
     }
 
+    /// Are some values abstract? Then the program need not be finite under SC.
+    pub(crate) fn has_values(&self) -> bool {
+        self.values.iter().any(Option::is_some)
+    }
+
     /// The abstraction to ask, and the k that was given, if the engine is `abstract`.
     fn abstraction(&self) -> Option<(AbstractOptions, Option<u32>)> {
         let FenceEngine::Abstract { domain, k } = self.engine else { return None };
         let options = AbstractOptions {
             domain,
             k: k.unwrap_or(1),
+            values: self.values.clone(),
             allow_deadlock: self.allow_deadlock,
             spurious_wakeups: self.spurious_wakeups,
             ..AbstractOptions::new(self.model)
@@ -312,24 +327,29 @@ pub enum FenceError {
     },
 }
 
-/// Finds the fewest fences. The source must compile as a `.weak` program.
+/// Finds the fewest fences. The source must compile.
 pub fn infer(
     source: &Arc<SourceFile>,
     options: &FenceOptions,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<FenceReport, FenceError> {
-    let program = clause::compile(source)?;
-    let outline = weak::outline(source).map_err(|diagnostics| {
-        FenceError::Layout(diagnostics.first().map_or_else(String::new, |diagnostic| diagnostic.message.clone()))
-    })?;
-    let points = if options.minimise {
+    let program = options.language.compile(source)?;
+    let points = points(source, options)?;
+    let oracle = oracle::Oracle { options, budget, progress, states: 0 };
+    search::Inference::new(&points, oracle)?.run(&program)
+}
+
+fn points(source: &Arc<SourceFile>, options: &FenceOptions) -> Result<points::Points, FenceError> {
+    if options.language == Language::Litmus {
+        return Ok(points::Points::of_test(source, &litmus::outline(source).map_err(language::first)?));
+    }
+    let outline = weak::outline(source).map_err(language::first)?;
+    Ok(if options.minimise {
         points::Points::with_existing(source, &outline)
     } else {
         points::Points::new(source, &outline)
-    };
-    let oracle = oracle::Oracle { options, budget, progress, states: 0 };
-    search::Inference::new(&points, oracle)?.run(&program)
+    })
 }
 
 /// What comes of asking the engines about one text.
@@ -350,13 +370,13 @@ pub fn confirm(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Confirmation, FenceError> {
-    let program = clause::compile(source)?;
+    let program = options.language.compile(source)?;
     let mut oracle = oracle::Oracle { options, budget, progress, states: 0 };
     if options.goal == Goal::Spec {
         match oracle.sc(&program)? {
-            Verdict::Verified => {}
-            Verdict::Violated(_) => return Ok(Confirmation::Broken),
-            Verdict::Inconclusive(limit) => return Ok(Confirmation::Undecided(limit.into())),
+            oracle::Calm::Correct => {}
+            oracle::Calm::Broken(_) => return Ok(Confirmation::Broken),
+            oracle::Calm::Undecided(doubt) => return Ok(Confirmation::Undecided(doubt)),
         }
     }
     Ok(match oracle.ask(&program, oracle::Effort::Full)? {

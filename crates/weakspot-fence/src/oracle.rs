@@ -3,6 +3,7 @@
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Action;
+use weakspot_model::replay::Witness;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict};
 use weakspot_verify::explicit::{self, ExplicitOptions};
@@ -19,6 +20,17 @@ pub(crate) enum Answer {
     Correct,
     /// These executions must not be. Never empty; each has been replayed on the reference machine by its engine.
     Broken(Vec<Vec<Action>>),
+    /// Neither.
+    Undecided(Doubt),
+}
+
+/// The answer for SC, where fences change nothing.
+#[derive(Debug, Clone)]
+pub(crate) enum Calm {
+    /// Proved.
+    Correct,
+    /// This execution breaks the specification.
+    Broken(Witness),
     /// Neither.
     Undecided(Doubt),
 }
@@ -77,11 +89,26 @@ impl Oracle<'_> {
     }
 
     /// Does the program meet its specification without store buffers?
-    pub(crate) fn sc(&mut self, program: &Program) -> Result<Verdict, FenceError> {
+    pub(crate) fn sc(&mut self, program: &Program) -> Result<Calm, FenceError> {
+        if let Some((search, _)) = self.options.abstraction().filter(|_| self.options.has_values()) {
+            let search = AbstractOptions { model: MemoryModel::Sc, ..search };
+            let report = abstraction::verify(program, &search, self.budget, self.progress)?;
+            self.states += report.states;
+            return Ok(match report.verdict {
+                AbstractVerdict::Verified => Calm::Correct,
+                AbstractVerdict::Violated(witness) => Calm::Broken(witness),
+                AbstractVerdict::Alarm(_) => Calm::Undecided(Doubt::Alarm),
+                AbstractVerdict::Inconclusive(limit) => Calm::Undecided(limit.into()),
+            });
+        }
         let search = self.search(MemoryModel::Sc, Effort::Full);
         let report = explicit::try_verify(program, &search, self.budget, self.progress)?;
         self.states += report.states;
-        Ok(report.verdict)
+        Ok(match report.verdict {
+            Verdict::Verified => Calm::Correct,
+            Verdict::Violated(witness) => Calm::Broken(witness),
+            Verdict::Inconclusive(limit) => Calm::Undecided(limit.into()),
+        })
     }
 
     fn spec(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {

@@ -8,20 +8,26 @@
 //! With [`Points::with_existing`] the fences of the text are candidates as well: a placement that leaves one out is the
 //! text without it.
 //!
+//! Of a litmus test ([`Points::of_test`]) the gaps are the rows between instructions.
+//!
 //! # Markers
-//! To learn which gaps an execution runs through, [`Points::marked`] writes `assume(choose(1..=1));` into every gap.
+//! To learn which gaps an execution runs through, [`Points::marked`] writes a choice of one value into every gap.
 //! The choice touches no memory, waits for nothing and has one way to go on; a thread that rests at it stands in that gap. So the front end and
 //! the reference machine tell the path, and no second notion of control flow is needed.
+
+mod table;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use weakspot_front::weak::{Outline, OutlineBlock, OutlineBody, OutlineStatement};
-use weakspot_model::ir::FenceKind;
+use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::source::{Position, SourceFile};
 
+use crate::FenceError;
 use crate::hitting::Cost;
+use crate::language::Language;
 use crate::layout::{self, Frame};
 
 /// Which candidates are fenced, and how.
@@ -30,12 +36,7 @@ pub(crate) type Kinds = BTreeMap<usize, FenceKind>;
 /// Loops deeper than this weigh the same.
 const DEEPEST_WEIGHED: u32 = 12;
 
-const MARKER: &str = "assume(choose(1..=1));";
-
-/// Where in a marker the choice begins.
-const CHOICE: usize = "assume(".len();
-
-/// What is chosen there.
+/// What is chosen at a marker.
 pub(crate) const CHOSEN: i64 = 1;
 
 /// A place as it is reported.
@@ -49,6 +50,8 @@ pub struct PointPlace {
     pub label: Option<String>,
     /// That statement's text, up to its first block or line break; none at the start of a block.
     pub statement: Option<String>,
+    /// Where in the text the fence goes; for one that stands there, where it stands.
+    pub insertion: Position,
 }
 
 /// A place where a fence may stand.
@@ -72,6 +75,7 @@ pub(crate) struct Candidate {
 #[derive(Debug)]
 pub(crate) struct Points {
     source: Arc<SourceFile>,
+    pub(crate) language: Language,
     pub(crate) candidates: Vec<Candidate>,
 }
 
@@ -126,7 +130,7 @@ impl Points {
             }
         }
         candidates.sort_by_key(|candidate| (candidate.frame.at.start, candidate.frame.at.end));
-        Self { source: Arc::clone(source), candidates }
+        Self { source: Arc::clone(source), language: Language::Weak, candidates }
     }
 
     /// The original text.
@@ -175,20 +179,42 @@ impl Points {
             if fence.is_none() && !marked {
                 continue;
             }
-            made.text.push_str(&candidate.frame.before);
-            if marked {
-                made.markers.push((made.text.len() + CHOICE, index));
-                made.text.push_str(MARKER);
-            }
-            if let Some(kind) = fence {
-                made.text.push_str(if marked { " " } else { "" });
-                made.fences.push(made.text.len());
-                made.text.push_str(keyword(kind));
-            }
-            made.text.push_str(&candidate.frame.after);
+            self.fill(&mut made, index, fence, marked);
         }
         made.copy(original, copied..original.len());
         made
+    }
+}
+
+impl Points {
+    /// Writes what goes into one gap: between one frame, or in a litmus test each between its own.
+    fn fill(&self, made: &mut Rendered, index: usize, fence: Option<FenceKind>, marked: bool) {
+        let Frame { before, after, .. } = &self.candidates[index].frame;
+        made.text.push_str(before);
+        if marked {
+            made.markers.push((made.text.len() + self.language.choice(), index));
+            made.text.push_str(self.language.marker());
+        }
+        if let Some(kind) = fence {
+            match self.language {
+                _ if !marked => {}
+                Language::Weak => made.text.push(' '),
+                Language::Litmus => [after, before].into_iter().for_each(|part| made.text.push_str(part)),
+            }
+            made.fences.push(made.text.len());
+            made.text.push_str(self.language.keyword(kind));
+        }
+        made.text.push_str(after);
+    }
+
+    /// Compiles a text with fences.
+    pub(crate) fn compile(&self, text: String) -> Result<Program, FenceError> {
+        self.language.compile(&SourceFile::new(self.source.name.clone(), text))
+    }
+
+    /// Compiles a text with markers.
+    pub(crate) fn compile_marked(&self, text: String) -> Result<Program, FenceError> {
+        self.language.compile_marked(&SourceFile::new(self.source.name.clone(), text))
     }
 }
 
@@ -196,15 +222,6 @@ impl Rendered {
     fn copy(&mut self, original: &str, piece: Range<usize>) {
         self.pieces.push((self.text.len(), piece.start));
         self.text.push_str(&original[piece]);
-    }
-}
-
-/// A fence as it is written.
-fn keyword(kind: FenceKind) -> &'static str {
-    match kind {
-        FenceKind::Full => "fence;",
-        FenceKind::StoreStore => "fence(store_store);",
-        FenceKind::StoreLoad => "fence(store_load);",
     }
 }
 
@@ -256,7 +273,8 @@ impl Gaps<'_> {
     fn existing_fence(&self, fence: &OutlineStatement, previous: Option<&OutlineStatement>) -> Candidate {
         let frame = Frame { at: fence.span.range(), before: String::new(), after: String::new() };
         let removal = layout::removal(&self.source.text, fence.span);
-        Candidate { place: self.place(Some(fence)), ..self.candidate(previous, fence.fence, frame, removal) }
+        let place = self.place(Some(fence), &frame);
+        Candidate { place, ..self.candidate(previous, fence.fence, frame, removal) }
     }
 
     fn candidate(
@@ -267,7 +285,7 @@ impl Gaps<'_> {
         removal: Range<usize>,
     ) -> Candidate {
         Candidate {
-            place: self.place(previous),
+            place: self.place(previous, &frame),
             body: self.number,
             loop_depth: self.block.loop_depth,
             after_store: previous.is_some_and(|previous| previous.stores),
@@ -277,11 +295,12 @@ impl Gaps<'_> {
         }
     }
 
-    fn place(&self, statement: Option<&OutlineStatement>) -> PointPlace {
+    fn place(&self, statement: Option<&OutlineStatement>, frame: &Frame) -> PointPlace {
         let span = statement.map_or(self.block.head, |statement| statement.inner);
         PointPlace {
             body: self.body.name.clone(),
             position: self.source.position(span.start as usize),
+            insertion: self.source.position(frame.at.start),
             label: statement.and_then(|statement| statement.label.clone()),
             statement: statement.map(|statement| {
                 let text = &self.source.text[statement.inner.range()];

@@ -2,13 +2,12 @@
 
 use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::machine::Action;
-use weakspot_model::source::SourceFile;
-use weakspot_model::task::{Limit, Verdict};
+use weakspot_model::task::Limit;
 
 use crate::avoid::{Climbed, Labels};
-use crate::clause::{self, Clause, MarkedProgram};
+use crate::clause::{Clause, MarkedProgram};
 use crate::hitting::{self, Cost};
-use crate::oracle::{Answer, Effort, Oracle};
+use crate::oracle::{Answer, Calm, Effort, Oracle};
 use crate::points::{Kinds, Points};
 use crate::{Doubt, FenceError, FenceOptions, FenceReport, FenceVerdict, Goal, PlacedFence, Placement, Strategy};
 
@@ -74,9 +73,9 @@ impl<'a> Inference<'a> {
         self.has_assumptions = program.assumes();
         if self.options.goal == Goal::Spec {
             match self.oracle.sc(program)? {
-                Verdict::Verified => {}
-                Verdict::Violated(witness) => return self.report(FenceVerdict::Impossible(Some(witness)), None),
-                Verdict::Inconclusive(limit) => return self.report(FenceVerdict::Inconclusive(limit.into()), None),
+                Calm::Correct => {}
+                Calm::Broken(witness) => return self.report(FenceVerdict::Impossible(Some(witness)), None),
+                Calm::Undecided(doubt) => return self.report(FenceVerdict::Inconclusive(doubt), None),
             }
         }
         match self.search()? {
@@ -225,7 +224,7 @@ impl<'a> Inference<'a> {
             return Ok(Answer::Undecided(limit.into()));
         }
         let text = self.points.fenced(kinds).text;
-        let program = clause::compile(&SourceFile::new(self.points.source().name.clone(), text))?;
+        let program = self.points.compile(text)?;
         self.oracle.ask(&program, effort)
     }
 
@@ -360,7 +359,7 @@ impl<'a> Inference<'a> {
             if self.points.candidates[candidate].existing.is_some() {
                 continue;
             }
-            for weaker in [FenceKind::StoreStore, FenceKind::StoreLoad] {
+            for &weaker in self.points.language.weaker_kinds() {
                 let mut tried = kinds.clone();
                 tried.insert(candidate, weaker);
                 if matches!(self.ask_kinds(&tried, Effort::Full)?, Answer::Correct) {

@@ -15,7 +15,8 @@ use weakspot_model::ir::Program;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Verdict};
 use weakspot_testkit::corpus;
-use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict};
+use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict, Domain, ValueDomain};
+use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::symbolic::{self, SymbolicOptions};
 
 /// More states than this are not spent on one second opinion.
@@ -125,6 +126,50 @@ fn programs_that_are_made_robust_are_correct() {
         }
     }
     assert!(answers >= 520, "only {answers} answers");
+}
+
+/// Programs with counters that grow for ever: their headers name the domain of each. With the fences that are inferred over
+/// `fd`, `pd` verifies them as well, and bounded search (which has no end here) finds nothing.
+#[test]
+fn counters_without_end() {
+    let mut answers = Vec::new();
+    for path in corpus::files("corpus/abstract", &["weak"]) {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let source = SourceFile::new(name.as_str(), fs::read_to_string(&path).unwrap());
+        let program = weak::compile(&source).unwrap().program;
+        let values = named_domains(&source.text, &program);
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let engine = FenceEngine::Abstract { domain: Domain::Fd, k: None };
+            let options = FenceOptions { engine, values: values.clone(), ..FenceOptions::new(model, Goal::Spec) };
+            let report = infer(&source, &options, &Budget::unlimited(), &()).unwrap();
+            answers.push(format!("{name} {}: {}", model.name(), described(&report)));
+            let Some(placement) = report.placement else { continue };
+            let fenced = weak::compile(&SourceFile::new(name.as_str(), placement.text.as_str())).unwrap().program;
+            let other = AbstractOptions { domain: Domain::Pd, values: values.clone(), ..AbstractOptions::new(model) };
+            let verdict = abstraction::climb(&fenced, &other, &Budget::unlimited(), &()).unwrap().verdict;
+            assert_eq!(verdict, AbstractVerdict::Verified, "{name} {}", model.name());
+            let few = ExplicitOptions { max_states: Some(20_000), ..ExplicitOptions::new(model) };
+            let verdict = explicit::verify(&fenced, &few, &Budget::unlimited(), &()).verdict;
+            assert!(matches!(verdict, Verdict::Inconclusive(_)), "{name} {}: {verdict:?}", model.name());
+        }
+    }
+    let open: Vec<&String> = answers.iter().filter(|answer| answer.contains("inconclusive")).collect();
+    assert!(open.iter().all(|answer| answer.starts_with("unbounded-bakery")), "{open:?}");
+    assert!(answers.contains(&"published-versions-unfenced pso: fenced, cost 1, at least 1, minimal true".to_owned()));
+    assert!(answers.len() >= 16, "{answers:?}");
+}
+
+/// The domains that the `--value` options of a header ask for.
+fn named_domains(text: &str, program: &Program) -> Vec<Option<ValueDomain>> {
+    let options = text.split("--value ").skip(1).filter_map(|rest| rest.split_whitespace().next()?.split_once('='));
+    let named: Vec<(&str, ValueDomain)> = options
+        .filter_map(|(name, domain)| Some((name, ValueDomain::ALL.into_iter().find(|known| known.name() == domain)?)))
+        .collect();
+    let domain = |cell: &str| named.iter().find(|(name, _)| cell.split('[').next() == Some(name)).map(|(_, d)| *d);
+    program.locations.iter().map(|location| domain(&location.name)).collect()
 }
 
 #[test]

@@ -14,7 +14,7 @@ use weakspot_model::buffer::MemoryModel::{self, Pso, Tso};
 use weakspot_model::ir::FenceKind;
 use weakspot_model::source::SourceFile;
 use weakspot_model::task::{Budget, Limit, Verdict};
-use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict, Domain};
+use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict, Domain, ValueDomain};
 use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::symbolic::{self, SymbolicOptions};
 
@@ -265,6 +265,49 @@ final { assert(a.r == 1 || b.s == 1); }
     assert_eq!(report.alternatives.len(), 2, "the other gaps before the loop");
     let plain = FenceOptions { weights: false, ..options };
     assert!(ask(&source, &plain).alternatives.len() > 2, "those in the loop cost no more");
+}
+
+/// The start of a block and the place after it belong to the same statement; where the text goes tells them apart.
+#[test]
+fn alternatives_are_told_apart_by_where_they_go() {
+    let text = "shared x, y;\nthread a { x = 1; if x == 1 { x = 2; } else { skip; } let r = y; }\n\
+                thread b { y = 1; fence; let r = x; }\nfinal { assert(a.r == 1 || b.r != 0); }\n";
+    let options = FenceOptions { alternatives: true, ..FenceOptions::new(Tso, Goal::Spec) };
+    let report = ask(&SourceFile::new("t", text), &options);
+    let all: Vec<_> = report.alternatives.iter().chain(report.placement.iter()).collect();
+    let mut places: Vec<_> = all.iter().map(|placement| placement.fences[0].after.insertion.column).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!((places.len(), report.minimal), (all.len(), true));
+    for placement in all {
+        let place = &placement.fences[0].after;
+        let line = placement.text.lines().nth(place.insertion.line as usize - 1).unwrap();
+        assert!(line[place.insertion.column as usize - 1..].trim_start().starts_with("fence;"), "{line}");
+    }
+}
+
+/// A version that grows for ever: no search of single states ends, also under SC, but its sign is all that matters.
+#[test]
+fn counters_without_end_are_fenced_with_abstract_values() {
+    let source = corpus("abstract/published-versions-unfenced");
+    let values = vec![None, Some(ValueDomain::Sign)];
+    for (strategy, domain) in
+        [Strategy::Guided, Strategy::Avoid].into_iter().flat_map(|s| [Domain::Fd, Domain::Pd].map(|d| (s, d)))
+    {
+        let engine = FenceEngine::Abstract { domain, k: Some(1) };
+        let options = FenceOptions { strategy, engine, values: values.clone(), ..FenceOptions::new(Pso, Goal::Spec) };
+        let report = ask(&source, &options);
+        assert!(matches!(report.verdict, FenceVerdict::Fenced) && report.minimal, "{report:?}");
+        let placement = report.placement.unwrap();
+        assert_eq!((placement.cost, placement.fences[0].after.position.line), (1, 9));
+        let fenced = SourceFile::new("fenced", placement.text.as_str());
+        assert_eq!(confirm(&fenced, &options, &Budget::unlimited(), &()).unwrap(), Confirmation::Correct);
+    }
+    let broken = source.text.replace("d == 1", "d == 2");
+    let engine = FenceEngine::Abstract { domain: Domain::Fd, k: None };
+    let options = FenceOptions { engine, values, ..FenceOptions::new(Pso, Goal::Spec) };
+    let report = ask(&SourceFile::new("broken", broken), &options);
+    assert!(matches!(report.verdict, FenceVerdict::Impossible(Some(_))), "{report:?}");
 }
 
 #[test]

@@ -455,12 +455,23 @@ pub struct RecordedError<'a> {
     pub execution: u64,
 }
 
+/// A place in the text of a program.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Insertion {
+    /// One-based.
+    pub line: u32,
+    /// One-based, in characters.
+    pub column: u32,
+}
+
 /// A fence to be inserted.
 #[derive(Debug, Clone, Serialize)]
 pub struct InsertedFence<'a> {
     /// The statement it follows; at the start of a block, what the block belongs to. `thread` is the name of the thread,
     /// of the template for all its instances, or of the function.
     pub after: Place<'a>,
+    /// Where in the text it goes, which tells the start of a block from the place after it.
+    pub insert: Insertion,
     /// `full`, `store_store` or `store_load`.
     pub kind: &'static str,
     /// Which reordering it stops, in one sentence.

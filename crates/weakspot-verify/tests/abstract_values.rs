@@ -49,6 +49,18 @@ fn an_index_that_is_not_exact_means_every_cell_it_can_be() {
     assert_eq!(alarm(verify(&text, "n", ValueDomain::Interval)), ProblemKind::Index);
 }
 
+/// A condition need not be a comparison: what may be 0 may fail, and where it does not, it is not 0.
+#[test]
+fn an_assertion_of_a_value_that_may_be_zero_may_fail() {
+    let text = beside_counter("let v = n; assert(v);");
+    assert!(matches!(verify(&text, "n", ValueDomain::Interval), AbstractVerdict::Violated(_)));
+    // beyond what is searched one by one
+    let text = beside_counter("loop { let v = n; if v > 1 << 40 { let w = v - (1 << 41); assert(w); } }");
+    assert_eq!(alarm(verify(&text, "n", ValueDomain::Interval)), ProblemKind::Assertion);
+    let text = beside_counter("loop { let v = n; assume(v); assert(v > 0); if v { assert(v != 0); } }");
+    assert_eq!(verify(&text, "n", ValueDomain::Interval), AbstractVerdict::Verified);
+}
+
 #[test]
 fn a_declared_range_is_respected_and_its_violation_found() {
     let bounded = "shared n: 0..=7;\nthread p[2] { loop { let v = n; if v < 7 { fence; n = v + 1; } } }\n";

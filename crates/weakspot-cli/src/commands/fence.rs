@@ -5,9 +5,9 @@ mod write;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use weakspot_fence::{Doubt, FenceOptions, FenceReport, FenceVerdict, PlacedFence, Placement, PointPlace};
+use weakspot_fence::{Doubt, FenceOptions, FenceReport, FenceVerdict, Language, PlacedFence, Placement, PointPlace};
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ir::Program;
+use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::machine::Machine;
 use weakspot_model::replay::Replay;
 use weakspot_report::diff;
@@ -17,7 +17,8 @@ use weakspot_report::timeline::Execution;
 use weakspot_verify::abstraction;
 
 use super::limits;
-use crate::args::{Domain, FenceArgs, FenceEngine, Goal, Strategy};
+use super::values::{self, value_domains};
+use crate::args::{Domain, FenceArgs, FenceEngine, Goal, KeptInOrder, Strategy};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::Output;
@@ -29,8 +30,11 @@ const SHOWN_ALTERNATIVES: usize = 20;
 /// Looks for fences.
 pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
     refuse_unfitting_options(args)?;
-    let program = input::program(&args.file, output)?;
-    let options = fence_options(args);
+    let (program, is_litmus) = input::program_or_test(&args.file, output)?;
+    let language = if is_litmus { Language::Litmus } else { Language::Weak };
+    refuse_for_tests(args, language)?;
+    let values = value_domains(&program, &args.value)?;
+    let options = FenceOptions { language, values, ..fence_options(args) };
     let budget = limits::budget(&args.limits)?;
     let progress = SearchProgress::new(output, &program.source.name, "states");
     let report = weakspot_fence::infer(&program.source, &options, &budget, &progress);
@@ -55,7 +59,9 @@ pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
 fn refuse_unfitting_options(args: &FenceArgs) -> Result<(), Failure> {
     let refuse = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
     if args.engine != FenceEngine::Abstract {
-        for (given, option) in [(args.domain.is_some(), "--domain"), (args.k.is_some(), "-k")] {
+        for (given, option) in
+            [(args.domain.is_some(), "--domain"), (args.k.is_some(), "-k"), (!args.value.is_empty(), "--value")]
+        {
             if given {
                 let help = format!("`{option}` belongs to `--engine abstract`");
                 return refuse(format!("`{option}` does not fit the engine"), &help);
@@ -65,17 +71,29 @@ fn refuse_unfitting_options(args: &FenceArgs) -> Result<(), Failure> {
     if args.domain == Some(Domain::Set) && args.k.is_some() {
         return refuse("`-k` does not fit `--domain set`".to_owned(), "a set keeps no order; use `--domain fd`");
     }
+    if args.k == Some(KeptInOrder::Auto) && args.strategy == Strategy::Avoid {
+        let help = "it labels the states of one abstraction; give `-k` a number";
+        return refuse("`-k auto` does not fit the strategy `avoid`".to_owned(), help);
+    }
     if let Some((message, help)) = fence_options(args).misfit() {
         return refuse(message, help);
-    }
-    if input::is_litmus(&args.file) {
-        let message = format!("`{}` is a litmus test; fences are inserted into .weak programs", args.file.display());
-        return refuse(message, "write the test as a .weak program, with the condition as `final { assert(…); }`");
     }
     if args.output.as_deref() == Some(Path::new("-")) {
         return refuse("`--output -` names no file".to_owned(), "standard output shows the change; name a file");
     }
     Ok(())
+}
+
+/// Litmus tests have neither loops with a notation of their own nor statements that can go.
+fn refuse_for_tests(args: &FenceArgs, language: Language) -> Result<(), Failure> {
+    let options = [(args.minimise, "--minimise"), (args.weights, "--weights")];
+    match options.into_iter().find(|(given, _)| *given && language == Language::Litmus) {
+        None => Ok(()),
+        Some((_, option)) => Err(Failure::Usage {
+            message: format!("`{option}` does not fit a litmus test"),
+            help: "write the test as a .weak program, with the condition as `final { assert(…); }`".to_owned(),
+        }),
+    }
 }
 
 fn fence_options(args: &FenceArgs) -> FenceOptions {
@@ -96,7 +114,13 @@ fn fence_options(args: &FenceArgs) -> FenceOptions {
         FenceEngine::Auto => weakspot_fence::FenceEngine::Auto,
         FenceEngine::Explicit => weakspot_fence::FenceEngine::Explicit,
         FenceEngine::Symbolic => weakspot_fence::FenceEngine::Symbolic,
-        FenceEngine::Abstract => weakspot_fence::FenceEngine::Abstract { domain, k: args.k },
+        FenceEngine::Abstract => {
+            let k = match args.k {
+                Some(KeptInOrder::Fixed(k)) => Some(k),
+                Some(KeptInOrder::Auto) | None => None,
+            };
+            weakspot_fence::FenceEngine::Abstract { domain, k }
+        }
     };
     FenceOptions {
         strategy,
@@ -256,13 +280,30 @@ impl<'a> Answer<'a> {
             text.push_str("  a larger -k, or another engine, may find one\n");
         }
         if let FenceVerdict::Inconclusive(doubt) = self.report.verdict {
-            let _ = writeln!(text, "  not everything was looked at: {}", advice(doubt));
+            let _ = writeln!(text, "  not everything was looked at: {}", self.advice(doubt));
             let _ = writeln!(text, "  every correct placement has a cost of at least {}", self.report.at_least);
             if let Some(placement) = &self.report.placement {
                 let _ = writeln!(text, "  one of cost {} is known to be correct:", placement.cost);
             }
         }
+        if self.has_values() && self.exit() == Exit::Good {
+            text.push_str(values::RESERVATION);
+        }
         text
+    }
+
+    fn has_values(&self) -> bool {
+        self.options.values.iter().any(Option::is_some)
+    }
+
+    /// What to do about a doubt.
+    fn advice(&self, doubt: Doubt) -> &'static str {
+        match doubt {
+            Doubt::Limit(limit) => limits::advice(limit),
+            Doubt::Alarm if self.has_values() => "give fewer variables a `--value` domain, or another one, or raise -k",
+            Doubt::Alarm => "raise -k, or leave --engine out",
+            Doubt::Refused => "leave --engine out",
+        }
     }
 
     fn is_abstract(&self) -> bool {
@@ -297,7 +338,7 @@ impl<'a> Answer<'a> {
                 Some(reason) => format!(": {reason}"),
                 None => ": no execution shows that it is needed, but with it the program can be proved".to_owned(),
             };
-            bullet(&mut text, &format!("{}{reason}", described(fence)), &output.out);
+            bullet(&mut text, &format!("{}{reason}", self.described(fence)), &output.out);
         }
         if let Some(path) = &self.args.output
             && self.exit() == Exit::Good
@@ -323,7 +364,7 @@ impl<'a> Answer<'a> {
             count => format!("\n{count} other placements of this cost are correct:\n"),
         };
         for placement in others.iter().take(SHOWN_ALTERNATIVES) {
-            let places: Vec<String> = placement.fences.iter().map(described).collect();
+            let places: Vec<String> = placement.fences.iter().map(|fence| self.described(fence)).collect();
             let removed = match placement.removed.len() {
                 0 => String::new(),
                 count => format!(" (and {} removed)", fences(count)),
@@ -393,8 +434,27 @@ impl<'a> Answer<'a> {
     fn inserted(&self, fence: &'a PlacedFence) -> json::InsertedFence<'a> {
         json::InsertedFence {
             after: self.place(&fence.after),
+            insert: json::Insertion { line: fence.after.insertion.line, column: fence.after.insertion.column },
             kind: fence.kind.name(),
             reason: fence.reason.as_ref().map(ToString::to_string),
+        }
+    }
+
+    /// `` fence in p after `x = 1` (line 12) ``.
+    fn described(&self, fence: &PlacedFence) -> String {
+        let PointPlace { body, position, statement, .. } = &fence.after;
+        let is_litmus = self.options.language == Language::Litmus;
+        let kind = match fence.kind {
+            FenceKind::Full if is_litmus => "MFENCE".to_owned(),
+            FenceKind::StoreStore if is_litmus => "SFENCE".to_owned(),
+            FenceKind::Full => "fence".to_owned(),
+            kind => format!("fence({})", kind.name()),
+        };
+        let line = position.line;
+        match statement {
+            Some(statement) => format!("{kind} in {body} after `{statement}` (line {line})"),
+            None if is_litmus => format!("{kind} in {body} before its first instruction"),
+            None => format!("{kind} in {body} at the start of the block of line {line}"),
         }
     }
 
@@ -406,20 +466,6 @@ impl<'a> Answer<'a> {
             thread: &place.body,
             label: place.label.as_deref(),
         }
-    }
-}
-
-/// `` fence in p after `x = 1` (line 12) ``.
-fn described(fence: &PlacedFence) -> String {
-    let PointPlace { body, position, statement, .. } = &fence.after;
-    let kind = match fence.kind {
-        weakspot_model::ir::FenceKind::Full => "fence".to_owned(),
-        kind => format!("fence({})", kind.name()),
-    };
-    let line = position.line;
-    match statement {
-        Some(statement) => format!("{kind} in {body} after `{statement}` (line {line})"),
-        None => format!("{kind} in {body} at the start of the block of line {line}"),
     }
 }
 
@@ -456,14 +502,5 @@ fn reached(doubt: Doubt) -> String {
             "the abstraction breaks the specification, and no real execution was found that does".to_owned()
         }
         Doubt::Refused => "the engine cannot represent the program".to_owned(),
-    }
-}
-
-/// What to do about it.
-fn advice(doubt: Doubt) -> &'static str {
-    match doubt {
-        Doubt::Limit(limit) => limits::advice(limit),
-        Doubt::Alarm => "raise -k, or leave --engine out",
-        Doubt::Refused => "leave --engine out",
     }
 }

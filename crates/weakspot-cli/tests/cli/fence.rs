@@ -176,12 +176,46 @@ fn redundant_fences_go_when_asked() {
 }
 
 #[test]
-fn what_is_not_there_is_refused() {
-    let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
-    workspace.write("sb.litmus", SB_LITMUS);
-    let run = workspace.run(&["fence", "sb.litmus", "--model", "tso"]);
-    assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
-    assert!(run.err.contains("litmus") && run.err.contains(".weak"), "{}", run.err);
+fn a_litmus_test_is_fenced_and_stays_one() {
+    let workspace = Workspace::with("sb.litmus", SB_LITMUS);
+    let run = workspace.run(&["fence", "sb.litmus", "--model", "tso", "--output", "fenced.litmus"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert!(run.out.contains("· MFENCE in P0 after `MOV [x],$1`"), "{}", run.out);
+    let again = workspace.run(&["fence", "fenced.litmus", "--model", "tso"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.out.starts_with("none-needed: "), "{}", again.out);
+    let piped = workspace.run_with_input(&["fence", "-", "--model", "tso", "--goal", "robust"], SB_LITMUS);
+    assert!(piped.code == 0 && piped.out.starts_with("fenced: "), "{piped:?}");
+    for option in ["--minimise", "--weights"] {
+        let run = workspace.run(&["fence", "sb.litmus", "--model", "tso", option]);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
+        assert!(run.err.contains(option) && run.err.contains(".weak"), "{}", run.err);
+    }
+}
+
+#[test]
+fn counters_without_end_are_fenced_when_their_values_are_abstract() {
+    let program = "shared data, version;\n\
+                   thread writer { loop { data = 1; version = version + 1; } }\n\
+                   thread reader { loop { let v = version; if v > 0 { let d = data; assert(d == 1); } } }\n";
+    let workspace = Workspace::with("versions.weak", program);
+    let command = ["fence", "versions.weak", "--model", "pso", "--engine", "abstract", "--value", "version=sign"];
+    for k in [&[][..], &["-k", "1"], &["--k", "auto"]] {
+        let run = workspace.run(&[&command[..], k].concat());
+        assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+        assert!(run.out.contains("with 1 fence"), "{}", run.out);
+        assert!(run.out.contains("64-bit overflow is not looked for"), "{}", run.out);
+    }
+    for (arguments, told) in [
+        (&["--value", "version=sign"][..], "belongs to `--engine abstract`"),
+        (&["--engine", "abstract", "--value", "versio=sign"], "did you mean `version`?"),
+        (&["--engine", "abstract", "--strategy", "avoid", "-k", "auto"], "give `-k` a number"),
+        (&["--engine", "abstract", "-k", "1000000"], "neither `auto` nor a number"),
+    ] {
+        let run = workspace.run(&[&["fence", "versions.weak", "--model", "pso"][..], arguments].concat());
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
+        assert!(run.err.contains(told), "{}", run.err);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use weakspot_front::weak;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::machine::Machine;
+use weakspot_model::source::SourceFile;
 use weakspot_testkit::generate::Shape;
 use weakspot_testkit::oracle::{self, Bounds, FinalState};
 use weakspot_testkit::sketch::Observed;
@@ -18,7 +19,7 @@ const MOST_CANDIDATES: usize = 14;
 
 fn is_correct(points: &Points, options: &FenceOptions, set: &[usize]) -> bool {
     let text = points.fenced(&points.kinds(set)).text;
-    let program = clause::compile(&SourceFile::new("t", text)).unwrap();
+    let program = points.compile(text).unwrap();
     let budget = Budget::unlimited();
     let mut oracle = Oracle { options, budget: &budget, progress: &(), states: 0 };
     matches!(oracle.ask(&program, Effort::Full).unwrap(), Answer::Correct)
@@ -38,7 +39,7 @@ fn compare(text: &str, model: MemoryModel, counts: &mut Counts) {
     let options = FenceOptions::new(model, Goal::Spec);
     let mut labels = Labels::new(&points, &options).unwrap();
     let size = points.candidates.len();
-    if size > MOST_CANDIDATES || clause::compile(&source).unwrap().assumes() {
+    if size > MOST_CANDIDATES || points.compile(text.to_owned()).unwrap().assumes() {
         return;
     }
     while labels.climb(&Budget::unlimited(), &()).unwrap() == Climbed::Learned {}

@@ -210,8 +210,11 @@ fn places_of_the_new_text_lead_back_to_the_original() {
     for word in ["x = 1", "y = 2", "shared"] {
         assert_eq!(rendered.original(rendered.text.find(word).unwrap()), text.find(word).unwrap());
     }
-    let markers: Vec<usize> =
-        rendered.text.match_indices(MARKER).map(|(at, _)| rendered.marker(at + CHOICE).unwrap()).collect();
+    let markers: Vec<usize> = rendered
+        .text
+        .match_indices(Language::Weak.marker())
+        .map(|(at, _)| rendered.marker(at + Language::Weak.choice()).unwrap())
+        .collect();
     assert_eq!(markers, all);
 }
 

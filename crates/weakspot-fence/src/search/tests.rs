@@ -3,6 +3,7 @@
 
 use weakspot_front::weak;
 use weakspot_model::buffer::MemoryModel;
+use weakspot_model::source::SourceFile;
 use weakspot_model::task::Budget;
 use weakspot_testkit::generate::Shape;
 
@@ -14,7 +15,7 @@ const MOST_CANDIDATES: usize = 16;
 /// Is the program with these fences correct?
 fn is_correct(points: &Points, options: &FenceOptions, set: &[usize]) -> Option<bool> {
     let text = points.fenced(&points.kinds(set)).text;
-    let program = clause::compile(&SourceFile::new("t", text)).unwrap();
+    let program = points.compile(text).unwrap();
     let budget = Budget::unlimited();
     let mut oracle = Oracle { options, budget: &budget, progress: &(), states: 0 };
     match oracle.ask(&program, Effort::Full).unwrap() {

@@ -19,6 +19,8 @@ const LONGEST_SHOWN: usize = 40;
 pub(super) struct Context<'a> {
     /// The whole file.
     pub(super) text: &'a str,
+    /// Is [`super::GAP`] an instruction?
+    pub(super) marks_gaps: bool,
     /// Memory cells in the order they are first named.
     pub(super) locations: Vec<Location>,
     /// Mistakes in the order they are found.
@@ -28,7 +30,7 @@ pub(super) struct Context<'a> {
 impl<'a> Context<'a> {
     /// Nothing named, nothing wrong.
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, locations: Vec::with_capacity(4), diagnostics: Vec::new() }
+        Self { text, marks_gaps: false, locations: Vec::with_capacity(4), diagnostics: Vec::new() }
     }
 
     /// Notes a mistake.

@@ -117,7 +117,8 @@ fn parse_instruction<'a>(context: &mut Context<'a>, cursor: &mut Cursor<'a>) -> 
     if name.is_empty() {
         return Err(no_instruction(cursor, locked));
     }
-    let Some(mnemonic) = mnemonic::lookup(name) else {
+    let marker = (context.marks_gaps && name == super::GAP).then_some(Mnemonic::Gap);
+    let Some(mnemonic) = marker.or_else(|| mnemonic::lookup(name)) else {
         let span = cursor.whole_word(name_start);
         return Err(unknown_instruction(&context.text[span.range()], span));
     };

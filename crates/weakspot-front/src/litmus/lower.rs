@@ -134,6 +134,12 @@ impl<'a> Lowering<'_, 'a> {
                 Ok(())
             }
             Mnemonic::Nothing => no_operands(instruction),
+            Mnemonic::Gap => {
+                no_operands(instruction)?;
+                let dst = self.thread.temporary();
+                self.thread.emit(Instr::Choose { dst, lo: Value::Const(1), hi: Value::Const(1) });
+                Ok(())
+            }
             Mnemonic::Arithmetic(op) => self.arithmetic(instruction, op),
             Mnemonic::Step(by) => self.step(instruction, by),
             Mnemonic::Negate => self.negate(instruction),

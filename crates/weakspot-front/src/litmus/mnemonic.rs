@@ -13,6 +13,8 @@ pub(super) enum Mnemonic {
     Exchange,
     /// `MFENCE`, `SFENCE`.
     Fence(FenceKind),
+    /// [`super::GAP`].
+    Gap,
     /// `NOP`, `PAUSE`, and `LFENCE`: loads are performed in order on all three machines anyway.
     Nothing,
     /// `ADD`, `SUB`, `AND`, `OR`, `XOR`.

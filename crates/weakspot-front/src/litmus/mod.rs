@@ -29,6 +29,7 @@ mod init;
 mod instruction;
 mod lower;
 mod mnemonic;
+mod outline;
 mod registers;
 mod table;
 mod target;
@@ -41,6 +42,7 @@ use weakspot_model::ir::{Instr, Operand, Program};
 use weakspot_model::litmus::{LitmusTest, Observable};
 use weakspot_model::source::{Diagnostic, SourceFile, Span};
 
+pub use self::outline::{InstructionOutline, RowOutline, TestOutline, ThreadOutline, outline};
 use condition::Ending;
 use context::Context;
 use cursor::Cursor;
@@ -50,6 +52,17 @@ use thread::{Sites, ThreadBuilder};
 /// Longest text that is read, in bytes; litmus tests have a few hundred.
 const LONGEST_TEXT: usize = 4 << 20;
 
+/// An instruction of [`parse_marked`]: it touches nothing, waits for nothing, and is a place to rest at.
+pub const GAP: &str = "GAP";
+
+/// Reads a litmus test in which [`GAP`] is an instruction too: a choice of one value, as a mark that executions show.
+///
+/// # Errors
+/// Everything that is wrong with the text, in the order of the text.
+pub fn parse_marked(source: &Arc<SourceFile>) -> Result<LitmusTest, Vec<Diagnostic>> {
+    parse_in(source, Context { marks_gaps: true, ..Context::new(&source.text) })
+}
+
 /// Reads a litmus test.
 ///
 /// Threads are called `P0`, `P1`, ...; each has one register for every machine register it names, under the name it
@@ -58,7 +71,10 @@ const LONGEST_TEXT: usize = 4 << 20;
 /// # Errors
 /// Everything that is wrong with the text, in the order of the text.
 pub fn parse(source: &Arc<SourceFile>) -> Result<LitmusTest, Vec<Diagnostic>> {
-    let mut context = Context::new(&source.text);
+    parse_in(source, Context::new(&source.text))
+}
+
+fn parse_in<'a>(source: &'a Arc<SourceFile>, mut context: Context<'a>) -> Result<LitmusTest, Vec<Diagnostic>> {
     if source.text.len() > LONGEST_TEXT {
         let message = format!("the file is longer than {} MiB", LONGEST_TEXT >> 20);
         return Err(vec![context::too_large(message, Span::new(0, 0))]);

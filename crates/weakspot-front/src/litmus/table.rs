@@ -18,11 +18,11 @@ const MOST_THREADS: usize = 64;
 const HEAD_HELP: &str = "after the initial state comes a row with the names of the threads: `P0 | P1 ;`";
 
 /// The span of each cell of the row in hand.
-type Row = Vec<Span>;
+pub(super) type Row = Vec<Span>;
 
 /// How a row ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RowEnd {
+pub(super) enum RowEnd {
     /// With its `;`.
     Semicolon,
     /// Without; the mistake is at this offset.
@@ -107,7 +107,7 @@ fn add_row<'a>(context: &mut Context<'a>, threads: &mut [ThreadBuilder<'a>], row
 }
 
 /// Splits a row into its cells, white space and comments trimmed.
-fn parse_row(cursor: &mut Cursor<'_>, row: &mut Row) -> RowEnd {
+pub(super) fn parse_row(cursor: &mut Cursor<'_>, row: &mut Row) -> RowEnd {
     loop {
         cursor.skip_trivia();
         let (span, missing) = take_cell(cursor);

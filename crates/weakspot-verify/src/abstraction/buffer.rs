@@ -537,7 +537,7 @@ mod tests {
             state ^= state << 5;
             state % end
         };
-        for _ in 0..1 + seed % 8 {
+        for _ in 0..=(seed % 8) {
             match below(6) {
                 0 => rules.fence_stores(&mut buffer),
                 1 => {

@@ -63,7 +63,7 @@ pub(super) fn wrong_operands(instruction: &Instruction<'_>, rule: &str) -> Mista
         Mnemonic::Jump | Mnemonic::JumpIf(_) => "for example `JNE L0`, with `L0:` before some instruction",
         Mnemonic::SetIf(_) => "for example `SETE AL`",
         Mnemonic::MoveIf(_) => "for example `CMOVE EAX,EBX`",
-        Mnemonic::Fence(_) | Mnemonic::Nothing => "nothing may follow it in its cell",
+        Mnemonic::Fence(_) | Mnemonic::Nothing | Mnemonic::Gap => "nothing may follow it in its cell",
     };
     Mistake::new(Diagnostic::error("wrong-operands", message, instruction.span).label(rule).help(help))
 }
