@@ -69,7 +69,7 @@ impl Graph {
         if removed > 0 {
             self.renumber(read, map);
         }
-        self.note_early_readers();
+        self.note_early_readers(read);
         let (read_event, write) = (*self.event(read), self.len() - 1);
         self.causes.row_mut(read).fill(Default::default());
         self.causes.set(read, read_event.thread as usize, read_event.index + 1);
@@ -91,10 +91,12 @@ impl Graph {
         order: &mut Vec<u32>,
     ) -> bool {
         order.clear();
-        let new = |id: u32| if id < read { id } else { map[(id - read) as usize] };
         let since = before.len() as u32..from.len();
-        for id in before.iter().copied().chain(since).map(new).filter(|&id| id != NONE && id != read) {
-            order.push(id);
+        for id in before.iter().copied().chain(since) {
+            let id = if id < read { id } else { map[(id - read) as usize] };
+            if id != NONE && id != read {
+                order.push(id);
+            }
         }
         order.push(read);
         self.is_order(order)
@@ -102,29 +104,25 @@ impl Graph {
 
     /// Could SC have executed all events in this order?
     fn is_order(&mut self, order: &[u32]) -> bool {
-        let (mut latest, mut gone) = (std::mem::take(&mut self.latest), std::mem::take(&mut self.gone));
+        let Self { events, latest, gone, cells, threads, .. } = self;
         latest.clear();
-        latest.resize(self.cells.len(), NONE);
+        latest.resize(cells.len(), NONE);
         gone.clear();
-        gone.resize(self.threads.len(), 0);
-        let goes = |&id: &u32| {
-            let event = self.event(id);
-            let gone: &mut u32 = &mut gone[event.thread as usize];
-            if *gone != event.index {
-                return false;
-            }
+        gone.resize(threads.len(), 0);
+        order.iter().all(|&id| {
+            let event = &events[id as usize];
+            let gone = &mut gone[event.thread as usize];
+            let is_next = *gone == event.index;
             *gone += 1;
-            if event.kind.is_read() {
-                event.source == latest[event.cell as usize]
-            } else if event.kind.is_write() {
-                std::mem::replace(&mut latest[event.cell as usize], id) == event.co_prev
-            } else {
-                true
-            }
-        };
-        let possible = order.iter().all(goes);
-        (self.latest, self.gone) = (latest, gone);
-        possible
+            is_next
+                && if event.kind.is_read() {
+                    event.source == latest[event.cell as usize]
+                } else if event.kind.is_write() {
+                    std::mem::replace(&mut latest[event.cell as usize], id) == event.co_prev
+                } else {
+                    true
+                }
+        })
     }
 
     /// Computes happens-before along an inherited order, and takes over what is not changed.
@@ -223,15 +221,15 @@ impl Graph {
         }
     }
 
-    pub(super) fn note_early_readers(&mut self) {
-        for event in &mut self.events {
+    /// Notes which writes from `first` on are read by events that were added before them. (What the events say of trails
+    /// is not true any more, and nobody asks: what a graph begins with is never taken back.)
+    fn note_early_readers(&mut self, first: u32) {
+        for event in &mut self.events[first as usize..] {
             event.early_reader = false;
-            event.trail = 0;
-            event.put_aside = 0;
         }
         for id in 0..self.events.len() {
             let Event { kind, source, .. } = self.events[id];
-            if kind.is_read() && source != NONE && source as usize > id {
+            if source != NONE && source >= first && source as usize > id && kind.is_read() {
                 self.events[source as usize].early_reader = true;
             }
         }

@@ -5,11 +5,17 @@
 //! on what its predecessor released; a plain store does not. `SeqCst` counts as `AcqRel`: the order in which SC executes
 //! things is *not* a synchronisation of the program.
 //!
+//! # Not before somebody asks
+//! Clocks are needed only where they are compared, and many models never compare any. So what happens is written down
+//! ([`Deed`]s, in order) and the clocks are brought up to date by whoever asks.
+//!
 //! Clocks are compared only where plain memory is accessed ([`super::Tracked`]). A race is reported with both places. It
 //! is exact for each trace: happens-before depends on reads-from and release sequences alone, not on the interleaving.
 
 use super::Place;
-use super::objects::{NO_CLOCK, Object};
+
+/// No clock.
+const NO_CLOCK: u32 = u32::MAX;
 
 /// How an operation synchronises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,28 +155,81 @@ struct Read {
     previous: u32,
 }
 
+/// Something that has happened.
+#[derive(Debug, Clone, Copy)]
+enum Deed {
+    /// A thread has read the newest write of an object.
+    Read(Sync),
+    /// A thread has written an object.
+    Write(Sync),
+    /// The same, continuing a release sequence.
+    Continue(Sync),
+    /// A thread has read an object and written it at once.
+    Update(Sync),
+    /// A thread has passed a fence.
+    Fence(Sync),
+    /// A thread has started another one.
+    Start,
+    /// A thread knows that another one has ended.
+    Join,
+    /// Does everything that was released to an object happen before what the thread does next?
+    Ask,
+}
+
+/// A deed, whose it is, and the object or the other thread.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    deed: Deed,
+    thread: u32,
+    other: u32,
+}
+
 /// The clocks of a run.
 #[derive(Debug)]
 pub(crate) struct Causality {
+    /// What has happened and is not in the clocks yet.
+    done: Vec<Done>,
+    /// How many questions there were, and the answers to the first of them.
+    questions: u32,
+    answers: Vec<bool>,
     /// Of the threads.
     threads: Clocks,
     /// Of the objects that have released something.
     objects: Clocks,
+    /// Which of these clocks is that of an object.
+    released: Vec<u32>,
     plains: Vec<Plain>,
     reads: Vec<Read>,
 }
+
+/// A question that need not be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Question(u32);
 
 impl Causality {
     pub(crate) fn new() -> Self {
         let mut threads = Clocks::new(1);
         threads.resize(ROWS_OF_A_THREAD as usize);
-        Self { threads, objects: Clocks::new(1), plains: Vec::new(), reads: Vec::new() }
+        Self {
+            done: Vec::new(),
+            questions: 0,
+            answers: Vec::new(),
+            threads,
+            objects: Clocks::new(1),
+            released: Vec::new(),
+            plains: Vec::new(),
+            reads: Vec::new(),
+        }
     }
 
     /// A new run.
     pub(crate) fn reset(&mut self) {
+        self.done.clear();
+        self.questions = 0;
+        self.answers.clear();
         self.threads.lanes.fill([0; LANES]);
         self.objects.lanes.clear();
+        self.released.clear();
         self.plains.clear();
         self.reads.clear();
         self.threads.tick(0, 0);
@@ -181,6 +240,102 @@ impl Causality {
         self.threads.widen(threads);
         self.objects.widen(threads);
         self.threads.resize(threads * ROWS_OF_A_THREAD as usize);
+    }
+
+    #[inline]
+    fn note(&mut self, deed: Deed, thread: u32, other: u32) {
+        self.done.push(Done { deed, thread, other });
+    }
+
+    /// A thread reads the newest write of an object.
+    #[inline]
+    pub(crate) fn read(&mut self, thread: u32, object: u32, sync: Sync) {
+        self.note(Deed::Read(sync), thread, object);
+    }
+
+    /// A thread writes an object; `continues` a release sequence if it is a read-modify-write.
+    #[inline]
+    pub(crate) fn write(&mut self, thread: u32, object: u32, sync: Sync, continues: bool) {
+        self.note(if continues { Deed::Continue(sync) } else { Deed::Write(sync) }, thread, object);
+    }
+
+    /// A thread reads the newest write of an object and writes it.
+    #[inline]
+    pub(crate) fn update(&mut self, thread: u32, object: u32, sync: Sync) {
+        self.note(Deed::Update(sync), thread, object);
+    }
+
+    /// A fence.
+    pub(crate) fn fence(&mut self, thread: u32, sync: Sync) {
+        self.note(Deed::Fence(sync), thread, 0);
+    }
+
+    /// A thread is started.
+    pub(crate) fn start(&mut self, parent: u32, child: u32) {
+        self.note(Deed::Start, parent, child);
+    }
+
+    /// A thread has ended, and another one knows.
+    pub(crate) fn join(&mut self, thread: u32, ended: u32) {
+        self.note(Deed::Join, thread, ended);
+    }
+
+    /// Does everything that was released to an object happen before what the thread does next? To be answered later.
+    pub(crate) fn ask(&mut self, thread: u32, object: u32) -> Question {
+        self.note(Deed::Ask, thread, object);
+        self.questions += 1;
+        Question(self.questions - 1)
+    }
+
+    /// The answer to a question of this run.
+    pub(crate) fn answer(&mut self, question: Question) -> bool {
+        self.catch_up();
+        self.answers[question.0 as usize]
+    }
+
+    /// A thread makes a store that is not in memory yet: the clock of what it releases, for the object to take later.
+    pub(crate) fn issue(&mut self, thread: u32, sync: Sync) -> u32 {
+        self.catch_up();
+        let row = self.objects.rows() as u32;
+        self.objects.lanes.extend_from_slice(self.threads.row(Self::source_of(thread, sync)));
+        if sync.releases() {
+            self.tick(thread);
+        }
+        row
+    }
+
+    /// Such a store has reached memory.
+    pub(crate) fn commit(&mut self, object: u32, row: u32) {
+        self.catch_up();
+        *self.released_by(object) = row;
+    }
+
+    /// Brings the clocks up to date.
+    fn catch_up(&mut self) {
+        let mut done = std::mem::take(&mut self.done);
+        for Done { deed, thread, other } in done.drain(..) {
+            match deed {
+                Deed::Read(sync) => self.apply_read(thread, other, sync),
+                Deed::Write(sync) => self.apply_write(thread, other, sync, false),
+                Deed::Continue(sync) => self.apply_write(thread, other, sync, true),
+                Deed::Update(sync) => {
+                    self.apply_read(thread, other, sync);
+                    self.apply_write(thread, other, sync, true);
+                }
+                Deed::Fence(sync) => self.apply_fence(thread, sync),
+                Deed::Start => {
+                    self.copy(Self::knows(other), Self::knows(thread));
+                    self.tick(other);
+                    self.tick(thread);
+                }
+                Deed::Join => self.threads.join_rows(Self::knows(thread), Self::knows(other)),
+                Deed::Ask => {
+                    let answer = self.is_after(thread, other);
+                    self.answers.push(answer);
+                }
+            }
+        }
+        self.done = done;
     }
 
     fn knows(thread: u32) -> u32 {
@@ -211,46 +366,42 @@ impl Causality {
         if sync.releases() { Self::knows(thread) } else { Self::fenced(thread) }
     }
 
-    /// A thread reads the newest write of an object.
-    pub(crate) fn read(&mut self, thread: u32, object: &Object, sync: Sync) {
-        if object.released == NO_CLOCK {
-            return;
+    /// The clock of an object.
+    fn released_by(&mut self, object: u32) -> &mut u32 {
+        if self.released.len() <= object as usize {
+            self.released.resize(object as usize + 1, NO_CLOCK);
         }
-        let into = if sync.acquires() { Self::knows(thread) } else { Self::unacquired(thread) };
-        join(self.threads.row_mut(into), self.objects.row(object.released));
+        &mut self.released[object as usize]
     }
 
-    /// A thread writes an object; `continues` a release sequence if it is a read-modify-write.
-    pub(crate) fn write(&mut self, thread: u32, object: &mut Object, sync: Sync, continues: bool) {
+    fn apply_read(&mut self, thread: u32, object: u32, sync: Sync) {
+        let released = *self.released_by(object);
+        if released != NO_CLOCK {
+            let into = if sync.acquires() { Self::knows(thread) } else { Self::unacquired(thread) };
+            join(self.threads.row_mut(into), self.objects.row(released));
+        }
+    }
+
+    fn apply_write(&mut self, thread: u32, object: u32, sync: Sync, continues: bool) {
+        let released = *self.released_by(object);
         let from = self.threads.row(Self::source_of(thread, sync));
-        if object.released == NO_CLOCK {
+        if released == NO_CLOCK {
             if !sync.releases() && from.iter().flatten().all(|&time| time == 0) {
                 return;
             }
-            object.released = self.objects.rows() as u32;
+            self.released[object as usize] = self.objects.rows() as u32;
             self.objects.lanes.extend_from_slice(from);
         } else if continues {
-            join(self.objects.row_mut(object.released), from);
+            join(self.objects.row_mut(released), from);
         } else {
-            self.objects.row_mut(object.released).copy_from_slice(from);
+            self.objects.row_mut(released).copy_from_slice(from);
         }
         if sync.releases() {
             self.tick(thread);
         }
     }
 
-    /// A thread makes a store that is not in memory yet: the clock of what it releases, for the object to take later.
-    pub(crate) fn issue(&mut self, thread: u32, sync: Sync) -> u32 {
-        let row = self.objects.rows() as u32;
-        self.objects.lanes.extend_from_slice(self.threads.row(Self::source_of(thread, sync)));
-        if sync.releases() {
-            self.tick(thread);
-        }
-        row
-    }
-
-    /// A fence.
-    pub(crate) fn fence(&mut self, thread: u32, sync: Sync) {
+    fn apply_fence(&mut self, thread: u32, sync: Sync) {
         if sync.acquires() {
             self.threads.join_rows(Self::knows(thread), Self::unacquired(thread));
         }
@@ -260,22 +411,10 @@ impl Causality {
         }
     }
 
-    /// A thread is started.
-    pub(crate) fn start(&mut self, parent: u32, child: u32) {
-        self.copy(Self::knows(child), Self::knows(parent));
-        self.tick(child);
-        self.tick(parent);
-    }
-
-    /// A thread has ended, and another one knows.
-    pub(crate) fn join(&mut self, thread: u32, ended: u32) {
-        self.threads.join_rows(Self::knows(thread), Self::knows(ended));
-    }
-
-    /// Does everything that `earlier` has done happen before what `thread` does next?
-    pub(crate) fn is_after(&self, thread: u32, earlier: &Object) -> bool {
-        earlier.released == NO_CLOCK || {
-            let (released, known) = (self.objects.row(earlier.released), self.threads.row(Self::knows(thread)));
+    fn is_after(&mut self, thread: u32, object: u32) -> bool {
+        let released = *self.released_by(object);
+        released == NO_CLOCK || {
+            let (released, known) = (self.objects.row(released), self.threads.row(Self::knows(thread)));
             released.iter().flatten().zip(known.iter().flatten()).all(|(released, known)| released <= known)
         }
     }
@@ -292,6 +431,7 @@ impl Causality {
 
     /// An access to plain memory; the access it races with, if any.
     pub(crate) fn access(&mut self, thread: u32, plain: u32, writes: bool, place: Place) -> Result<(), Access> {
+        self.catch_up();
         let Plain { write, reads } = self.plains[plain as usize];
         if let Some(write) = write
             && !self.happened_before(&write, thread)

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::causality::Sync;
+use super::causality::{Question, Sync};
 use super::objects::Object;
 use super::runtime::Company;
 use super::{Place, Runtime, Step, Word, current};
@@ -19,6 +19,14 @@ struct Counted {
     dropped: u32,
     /// Its count as a state word, if it is observed.
     word: Option<Rc<Word>>,
+}
+
+/// A thread that destroys what an `Arc` has owned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastOwner {
+    key: usize,
+    /// Do all others that owned it come before that in every order?
+    is_last: Question,
 }
 
 /// What the program looks at. Survives runs.
@@ -124,7 +132,9 @@ impl Runtime {
     fn is_after_all_drops(&self, key: usize) -> bool {
         let dropped = self.counts.borrow().counted[&key].dropped;
         let thread = self.thread.get();
-        self.with_object(dropped, |causality, object| causality.is_after(thread, object))
+        let causality = &mut self.state().causality;
+        let question = causality.ask(thread, dropped);
+        causality.answer(question)
     }
 }
 
@@ -146,7 +156,7 @@ pub(crate) fn cloned(key: usize, place: Place) {
 }
 
 /// An owner is about to go. What is returned goes to [`dropped`].
-pub(crate) fn dropping(key: usize, physical: usize, place: Place) -> Option<usize> {
+pub(crate) fn dropping(key: usize, physical: usize, place: Place) -> Option<LastOwner> {
     let runtime = runtime()?;
     let observed = runtime.counted(key, physical, place);
     if let Some(word) = &observed {
@@ -154,20 +164,26 @@ pub(crate) fn dropping(key: usize, physical: usize, place: Place) -> Option<usiz
     }
     let (dropped, thread) = (runtime.counts.borrow().counted[&key].dropped, runtime.thread.get());
     if physical > 1 {
-        runtime.with_object(dropped, |causality, object| causality.write(thread, object, Sync::Release, true));
+        runtime.state().causality.write(thread, dropped, Sync::Release, true);
         return None;
     }
     let before = runtime.state().lanes[thread as usize].last_owner_of;
-    if observed.is_none() && !runtime.is_after_all_drops(key) {
-        // Who comes last depends on the order. It matters if the destructor does something that others can see.
-        runtime.state().lanes[thread as usize].last_owner_of = Some(key);
+    let state = &mut *runtime.state();
+    if observed.is_none() {
+        // Does who comes last depend on the order? It matters if the destructor does something that others can see.
+        let is_last = state.causality.ask(thread, dropped);
+        // In the destructor of something else, for which that is so, it need not be so for this as well.
+        let is_inner = before.is_some_and(|outer: LastOwner| !state.causality.answer(outer.is_last));
+        if !is_inner || !state.causality.answer(is_last) {
+            state.lanes[thread as usize].last_owner_of = Some(LastOwner { key, is_last });
+        }
     }
-    runtime.with_object(dropped, |causality, object| causality.read(thread, object, Sync::Acquire));
+    state.causality.read(thread, dropped, Sync::Acquire);
     before
 }
 
 /// An owner is gone.
-pub(crate) fn dropped(key: usize, physical: usize, before: Option<usize>) {
+pub(crate) fn dropped(key: usize, physical: usize, before: Option<LastOwner>) {
     if physical > 1 {
         return;
     }
@@ -184,8 +200,9 @@ pub(crate) fn dropped(key: usize, physical: usize, before: Option<usize>) {
 
 /// The current thread does something that others can see. If that is in the destructor of an `Arc` whose last owner
 /// depends on the order, its count has to be observed.
-pub(crate) fn check_destructor(runtime: &Runtime, key: usize) {
-    if runtime.counts.borrow().counted.contains_key(&key) {
+pub(crate) fn check_destructor(runtime: &Runtime, LastOwner { key, is_last }: LastOwner) {
+    let is_last = runtime.state().causality.answer(is_last);
+    if !is_last && runtime.counts.borrow().counted.contains_key(&key) {
         runtime.observe(key);
     }
 }

@@ -7,6 +7,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 use weakspot_model::ir::FenceKind;
 
+use super::counts::LastOwner;
 use super::panics::Seen;
 use super::{Place, Word};
 
@@ -117,8 +118,8 @@ pub(crate) struct Lane {
     pub(crate) end: u32,
     /// Its parking token, once somebody uses it.
     pub(crate) parking: Option<Arc<Word>>,
-    /// It is in the destructor of this `Arc`'s value, and another thread could have been the last owner instead.
-    pub(crate) last_owner_of: Option<usize>,
+    /// It is in the destructor of this `Arc`'s value, and another thread may have been the last owner as well.
+    pub(crate) last_owner_of: Option<LastOwner>,
     /// It has panicked, and maybe still unwinds.
     pub(crate) unwinding: bool,
     /// Its last panic.

@@ -20,9 +20,6 @@ use weakspot_explore::system::UNBOUND;
 use super::Place;
 use super::runtime::{Company, Runtime};
 
-/// No clock.
-pub(crate) const NO_CLOCK: u32 = u32::MAX;
-
 /// Bits of a stamp that are the number of an object.
 const OBJECT_BITS: u32 = 24;
 
@@ -35,8 +32,6 @@ pub(crate) struct Object {
     pub(crate) initial: u64,
     /// Its value now, while a script is followed.
     pub(crate) value: u64,
-    /// What a thread that reads it with acquire learns: a row of the clocks.
-    pub(crate) released: u32,
     /// For a mutex: is it held?
     pub(crate) held: bool,
     /// By whom, and since where, if it is.
@@ -45,7 +40,7 @@ pub(crate) struct Object {
 
 impl Object {
     pub(crate) fn new(initial: u64, first_use: Place) -> Self {
-        Self { cell: UNBOUND, initial, value: initial, released: NO_CLOCK, held: false, holder: (0, first_use) }
+        Self { cell: UNBOUND, initial, value: initial, held: false, holder: (0, first_use) }
     }
 }
 

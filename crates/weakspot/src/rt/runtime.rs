@@ -216,8 +216,8 @@ impl Runtime {
     pub(crate) fn post(&self, operation: Operation, what: &'static str, place: Place) -> i64 {
         let thread = self.thread.get();
         let last_owner_of = self.state().lanes[thread as usize].last_owner_of;
-        if let Some(key) = last_owner_of {
-            super::counts::check_destructor(self, key);
+        if let Some(owner) = last_owner_of {
+            super::counts::check_destructor(self, owner);
         }
         let suspender = {
             let state = &mut *self.state();

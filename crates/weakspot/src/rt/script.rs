@@ -183,9 +183,8 @@ impl Runtime {
         if !state.is_next(thread, again.object) || state.script.steps[state.script.next].step != Step::Load {
             return None;
         }
-        let object = &state.objects[again.object as usize];
-        let value = object.value;
-        state.causality.read(thread, object, sync);
+        let value = state.objects[again.object as usize].value;
+        state.causality.read(thread, again.object, sync);
         state.took(thread, again, Operation::Load(again.object), value as i64, None);
         Some(value)
     }
@@ -198,10 +197,9 @@ impl Runtime {
         if !state.is_next(thread, again.object) || state.script.steps[state.script.next].step != kind {
             return false;
         }
-        let object = &mut state.objects[again.object as usize];
-        object.value = value;
+        state.objects[again.object as usize].value = value;
         write(&mut state.script.steps[state.script.next], value);
-        state.causality.write(thread, object, sync, false);
+        state.causality.write(thread, again.object, sync, false);
         let operation = if interlocked { Operation::InterlockedStore } else { Operation::Store };
         state.took(thread, again, operation(again.object, value), 0, None);
         true
@@ -232,10 +230,9 @@ impl Runtime {
             Some(value) if writes || value == old => {
                 object.value = value;
                 write(step, value);
-                state.causality.read(thread, object, success);
-                state.causality.write(thread, object, success, true);
+                state.causality.update(thread, again.object, success);
             }
-            None if !writes => state.causality.read(thread, object, failure),
+            None if !writes => state.causality.read(thread, again.object, failure),
             _ => return None,
         }
         let operation = Operation::Rmw { object: again.object, drains_all, probe: &raw const NO_PROBE };

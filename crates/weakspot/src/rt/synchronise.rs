@@ -3,19 +3,12 @@
 use std::fmt::Write;
 
 use super::Place;
-use super::causality::{Causality, Sync};
+use super::causality::Sync;
 use super::lane::{Issued, Operation};
-use super::objects::Object;
 use super::runtime::Runtime;
 use crate::failure::Failure;
 
 impl Runtime {
-    /// Works on the clocks and one object.
-    pub(crate) fn with_object<R>(&self, object: u32, work: impl FnOnce(&mut Causality, &mut Object) -> R) -> R {
-        let state = &mut *self.state();
-        work(&mut state.causality, &mut state.objects[object as usize])
-    }
-
     /// The current thread has read an object.
     #[inline]
     pub(crate) fn synchronise_load(&self, object: u32, sync: Sync) {
@@ -23,7 +16,7 @@ impl Runtime {
         if self.is_free() || self.buffered.get() && self.has_issued(thread, object) {
             return;
         }
-        self.with_object(object, |causality, object| causality.read(thread, object, sync));
+        self.state().causality.read(thread, object, sync);
     }
 
     /// Does a thread have a pending store to an object? Then that is what it reads.
@@ -50,7 +43,7 @@ impl Runtime {
     pub(crate) fn synchronise_store(&self, object: u32, sync: Sync) {
         let thread = self.thread.get();
         if !self.is_free() {
-            self.with_object(object, |causality, object| causality.write(thread, object, sync, false));
+            self.state().causality.write(thread, object, sync, false);
         }
     }
 
@@ -59,12 +52,12 @@ impl Runtime {
     pub(crate) fn synchronise_rmw(&self, object: u32, sync: Sync, written: bool) {
         let thread = self.thread.get();
         if !self.is_free() {
-            self.with_object(object, |causality, object| {
+            let causality = &mut self.state().causality;
+            if written {
+                causality.update(thread, object, sync);
+            } else {
                 causality.read(thread, object, sync);
-                if written {
-                    causality.write(thread, object, sync, true);
-                }
-            });
+            }
         }
     }
 

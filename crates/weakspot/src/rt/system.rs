@@ -223,7 +223,7 @@ impl System for Live<'_> {
         let lane = &mut state.lanes[thread.index()];
         let Some(at) = lane.issued.iter().position(|issued| issued.object == object) else { return };
         let Issued { row, place, .. } = lane.issued.remove(at);
-        state.objects[object as usize].released = row;
+        state.causality.commit(object, row);
         let (thread, operation, what) = (u32::from(thread.0), Operation::Commit(object), "commit");
         state.log.push(Happened { thread, operation, what, place, result: 0, written: None });
     }

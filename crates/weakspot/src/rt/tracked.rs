@@ -99,7 +99,7 @@ impl Clock {
         {
             let object = self.stamp.plain_object(runtime, Location::caller());
             let thread = runtime.thread.get();
-            runtime.with_object(object, |causality, object| causality.write(thread, object, Sync::Release, true));
+            runtime.state().causality.write(thread, object, Sync::Release, true);
         }
     }
 
@@ -111,7 +111,7 @@ impl Clock {
         {
             let object = self.stamp.plain_object(runtime, Location::caller());
             let thread = runtime.thread.get();
-            runtime.with_object(object, |causality, object| causality.read(thread, object, Sync::Acquire));
+            runtime.state().causality.read(thread, object, Sync::Acquire);
         }
     }
 }
