@@ -20,6 +20,7 @@
 //! A model with few executions is explored before other workers would have begun. A limit on executions or preemptions,
 //! or random schedules, mean an order of executions: these are for one.
 
+use rustc_hash::FxHashSet;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -64,6 +65,8 @@ struct Office {
     done: Mutex<Vec<(Key, Part)>>,
     trouble: Mutex<Trouble>,
     left_out: Mutex<LoopsLeftOut>,
+    /// Markers of loops that were found to end by themselves.
+    ending_loops: Mutex<FxHashSet<u32>>,
 }
 
 /// Why everything has to begin anew.
@@ -107,6 +110,7 @@ fn explore_together<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant)
         done: Mutex::default(),
         trouble: Mutex::default(),
         left_out: Mutex::default(),
+        ending_loops: Mutex::default(),
     };
     let jobs = builder.jobs.min(MOST_WORKERS - 1);
     // Number 0 is whoever explores alone.
@@ -128,6 +132,7 @@ fn explore_together<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant)
         return Err(InTheWay);
     }
     runtime.loops_left_out.borrow_mut().append(&mut locked(&office.left_out));
+    runtime.ending_loops.borrow_mut().extend(locked(&office.ending_loops).drain());
     let done = office.done.into_inner().unwrap_or_else(PoisonError::into_inner);
     let (parts, all) = office.crew.in_order(done);
     judge.report.exhaustive = all;
@@ -167,6 +172,7 @@ fn work(builder: &Builder, runtime: &Runtime, start: Instant, office: &Office) {
         office.crew.finish(&key, stopped);
     }
     locked(&office.left_out).append(&mut runtime.loops_left_out.borrow_mut());
+    locked(&office.ending_loops).extend(runtime.ending_loops.borrow_mut().drain());
 }
 
 /// No worker panics while it holds one of these.
