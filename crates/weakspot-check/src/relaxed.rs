@@ -26,8 +26,12 @@ use weakspot_verify::robust;
 
 use crate::CheckOptions;
 
-/// From longer SC executions none is built: several are tried, each judged by axioms that look at every pair of events.
-const LONGEST: usize = 1_000;
+/// Pending stores, summed over the steps of a relaxed execution, that are too many: each step of a replay is shown with
+/// its thread's buffer.
+const MOST_PENDING: usize = 4_000_000;
+
+/// Up to here the cycle that is shown is a shortest one.
+pub const SHORT: usize = 1_000;
 
 /// A relaxed execution, and why it departs from SC.
 pub struct Relaxed {
@@ -40,9 +44,6 @@ pub struct Relaxed {
 /// The relaxed execution that a finding of a monitor promises, replayed; `None` if it cannot be built, or if some
 /// `assume` is false in the end whatever happens.
 pub fn build(program: &Program, options: &CheckOptions, found: &outcome::Violation) -> Option<Relaxed> {
-    if found.actions.len() > LONGEST {
-        return None;
-    }
     let machine = Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, options.model) };
     let late = hold::actions(&machine, found).map(|actions| (actions, true));
     let (actions, store_is_late) = late.or_else(|| {
@@ -85,6 +86,7 @@ enum Done {
     Failed,
 }
 
+/// Does the execution replay, with a trace that SC does not allow?
 fn has_cycle(machine: &Machine<'_>, actions: &[Action]) -> bool {
-    replay(machine, actions).is_ok_and(|replay| Axioms::Sc.check(&replay.trace(machine.program)).is_err())
+    replay(machine, actions).is_ok_and(|replay| !Axioms::sc_allows_long(&replay.trace(machine.program)))
 }

@@ -116,10 +116,14 @@ fn passed(cycle: &[CycleStep], store: Access) -> Option<Access> {
     Some(cycle[(at + 1) % cycle.len()].access)
 }
 
-fn cycle(program: &Program, relaxed: &Replay) -> Option<Vec<CycleStep>> {
-    let trace = relaxed.trace(program);
-    let violation = Axioms::Sc.check(&trace).err()?;
-    let steps = violation.cycle.iter().map(|edge| {
+fn cycle(program: &Program, replayed: &Replay) -> Option<Vec<CycleStep>> {
+    let trace = replayed.trace(program);
+    let edges = if trace.events().len() <= relaxed::SHORT {
+        Axioms::Sc.check(&trace).err()?.cycle
+    } else {
+        Axioms::sc_cycle_of_long(&trace)?
+    };
+    let steps = edges.iter().map(|edge| {
         let event = trace.event(edge.from);
         let site = program.threads[event.thread.index()].sites[event.pc.index()];
         CycleStep { access: Access { thread: event.thread, pc: event.pc, site }, order: edge.order }

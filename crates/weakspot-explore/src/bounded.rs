@@ -19,10 +19,11 @@ use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::Program;
 use weakspot_model::task::{Budget, Progress};
 
-use crate::exhaustive::{AnyMonitor, ExploreOptions};
+use crate::exhaustive::ExploreOptions;
 use crate::interleave::{Interleaving, Rest};
 use crate::interpreter::Interpreter;
 use crate::monitor::Finding;
+use crate::monitor::rewinding::Rewinding;
 use crate::outcome::{Access, Outcome, Violation, first_problem, shorter};
 use crate::recorded::Ending;
 use crate::recorded::recorder::Sink;
@@ -95,7 +96,8 @@ pub fn explore_interleavings_recorded<'a>(
         options,
         budget,
         progress,
-        monitor: watching.map(|kind| AnyMonitor::new(kind, threads, cells)),
+        monitor: watching.map(|kind| Rewinding::new(kind, threads, cells, matches!(mode, Mode::Preemptions(_)))),
+        possible_pairs: watching.map_or(0, |kind| kind.possible_pairs(program)),
         found: Vec::new(),
         interleavings: 0,
         steps: 0,
@@ -120,7 +122,9 @@ struct Judge<'a> {
     options: &'a ExploreOptions,
     budget: &'a Budget,
     progress: &'a dyn Progress,
-    monitor: Option<AnyMonitor>,
+    monitor: Option<Rewinding>,
+    /// When so many pairs have been noted, there are no more.
+    possible_pairs: usize,
     found: Vec<Finding>,
     interleavings: u64,
     /// Steps since the last look at the clock.
@@ -354,12 +358,20 @@ impl Judge<'_> {
 
     fn watch(&mut self, interleaving: &mut Interleaving<'_, Interpreter<'_>>) -> ControlFlow<()> {
         let Some(monitor) = &mut self.monitor else { return ControlFlow::Continue(()) };
-        self.found.clear();
-        monitor.watch_events(interleaving.events().iter().copied(), &mut self.found);
-        if self.found.is_empty() {
+        monitor.go_back(interleaving.kept());
+        let noted = self.outcome.violations.len();
+        let are_all_noted = noted > 0 && noted == self.possible_pairs;
+        if !(are_all_noted && monitor.has_found()) {
+            self.found.clear();
+            self.found.extend(monitor.watch(interleaving.events()));
+        }
+        if !monitor.has_found() {
             return ControlFlow::Continue(());
         }
         self.outcome.borderline += 1;
+        if are_all_noted {
+            return if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        }
         for violation in violations_of(interleaving, &self.found) {
             self.outcome.violations.entry((violation.store, violation.access)).or_insert(violation);
         }

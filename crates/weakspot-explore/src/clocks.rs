@@ -112,6 +112,12 @@ impl ClockTable {
         self.entries.extend_from_slice(&from.entries[..rows * from.width]);
     }
 
+    /// Becomes a copy of another table of the same size.
+    #[inline]
+    pub fn copy_from(&mut self, other: &Self) {
+        self.entries.copy_from_slice(&other.entries);
+    }
+
     /// Joins one clock of the table into another.
     #[inline]
     pub fn join_rows(&mut self, into: u32, from: u32) {

@@ -43,7 +43,7 @@ impl MonitorKind {
     }
 
     /// How many pairs it can ever find in a program.
-    fn possible_pairs(self, program: &Program) -> usize {
+    pub(crate) fn possible_pairs(self, program: &Program) -> usize {
         let operational = matches!(self, Self::Operational(_));
         possible_pairs(program, operational, !operational)
     }
@@ -217,6 +217,15 @@ impl AnyMonitor {
         }
     }
 
+    /// Becomes a copy of another one of the same kind and size.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Sober(monitor), Self::Sober(other)) => monitor.copy_from(other),
+            (Self::Operational(monitor), Self::Operational(other)) => monitor.copy_from(other),
+            _ => unreachable!("invariant: a monitor stays what it is"),
+        }
+    }
+
     /// Watches one execution; what it finds goes to `found`.
     pub(crate) fn watch_events(&mut self, events: impl Iterator<Item = Event>, found: &mut Vec<Finding>) {
         match self {
@@ -234,6 +243,23 @@ impl AnyMonitor {
     /// nothing, each thread has to come first in one linearisation.
     pub(crate) fn depends_on_order(&self) -> bool {
         matches!(self, Self::Operational(_))
+    }
+}
+
+impl Monitor for AnyMonitor {
+    #[inline]
+    fn observe(&mut self, event: &Event) -> Option<Finding> {
+        match self {
+            Self::Sober(monitor) => monitor.observe(event),
+            Self::Operational(monitor) => monitor.observe(event),
+        }
+    }
+
+    fn reset(&mut self) {
+        match self {
+            Self::Sober(monitor) => monitor.reset(),
+            Self::Operational(monitor) => monitor.reset(),
+        }
     }
 }
 

@@ -71,6 +71,8 @@ pub struct Interleaving<'s, S: System> {
     /// State before the read, number of writes then, and the read before it.
     reads: Vec<(Token, u64, u32)>,
     events: Vec<Event>,
+    /// The events that have stayed since somebody last asked.
+    kept: usize,
     actions: Vec<Action>,
     /// The thread's state before each action.
     tokens: Vec<Token>,
@@ -89,6 +91,7 @@ impl<'s, S: System> Interleaving<'s, S> {
             writes: 0,
             reads: Vec::new(),
             events: Vec::new(),
+            kept: 0,
             actions: Vec::new(),
             tokens: Vec::new(),
             undo: Vec::new(),
@@ -106,6 +109,7 @@ impl<'s, S: System> Interleaving<'s, S> {
         self.writes = 0;
         self.reads.clear();
         self.events.clear();
+        self.kept = 0;
         self.actions.clear();
         self.tokens.clear();
         self.undo.clear();
@@ -119,6 +123,11 @@ impl<'s, S: System> Interleaving<'s, S> {
     /// What the monitors see of it.
     pub fn events(&self) -> &[Event] {
         &self.events
+    }
+
+    /// How many events are those that were there when this was asked last.
+    pub(crate) fn kept(&mut self) -> usize {
+        std::mem::replace(&mut self.kept, self.events.len()).min(self.events.len())
     }
 
     /// As steps of the SC machine.
@@ -261,6 +270,7 @@ impl<'s, S: System> Interleaving<'s, S> {
                 }
             }
             self.events.truncate(undo.events as usize);
+            self.kept = self.kept.min(self.events.len());
             self.actions.truncate(undo.actions as usize);
             self.tokens.truncate(undo.actions as usize);
             self.reads.truncate(undo.reads as usize);

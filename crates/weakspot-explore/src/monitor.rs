@@ -14,6 +14,7 @@
 //! on a cell that nobody else uses.
 
 pub mod operational;
+pub(crate) mod rewinding;
 pub mod sober;
 pub mod streaming;
 
@@ -120,6 +121,13 @@ impl HappensBefore {
         self.threads.reset(self.threads.rows());
         self.writes.reset(self.writes.rows());
         self.accesses.reset(self.accesses.rows());
+    }
+
+    /// Becomes a copy of another one with as many threads and cells.
+    fn copy_from(&mut self, other: &Self) {
+        self.threads.copy_from(&other.threads);
+        self.writes.copy_from(&other.writes);
+        self.accesses.copy_from(&other.accesses);
     }
 
     /// Does event `index` of `thread` happen before what `later` does next?

@@ -25,6 +25,8 @@
 //! Every trace of SC is one of TSO, and every trace of TSO one of PSO, for all programs: what PSO keeps in order (with
 //! its fences, transitively), TSO keeps too, since it keeps all stores in order and its atomics drain the buffer.
 
+mod long;
+
 use crate::buffer::MemoryModel;
 use crate::ir::FenceKind;
 use crate::relation::Relation;

@@ -9,6 +9,8 @@
 //! 2. the access;
 //! 3. the other steps, and the commits of the stores that stayed, in the order of the SC execution.
 
+use std::collections::BTreeMap;
+
 use weakspot_explore::happening::{Happening, Run};
 use weakspot_explore::interpreter::Cells;
 use weakspot_explore::monitor::sober::Sober;
@@ -16,7 +18,7 @@ use weakspot_explore::monitor::{Event, Monitor as _, Operation};
 use weakspot_explore::outcome;
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
 
-use super::{Done, has_cycle};
+use super::{Done, MOST_PENDING, has_cycle};
 
 /// The relaxed execution, if letting the thread of the access run ahead makes one.
 pub fn actions(machine: &Machine<'_>, found: &outcome::Violation) -> Option<Vec<Action>> {
@@ -45,11 +47,14 @@ pub fn actions(machine: &Machine<'_>, found: &outcome::Violation) -> Option<Vec<
 
 /// The steps that go before the access: all of its own thread, of the others up to the last one that has to be over.
 fn past_of(steps: &[Action], is_over: &[bool], own: usize) -> Vec<bool> {
-    let last_of =
-        |thread: usize| (0..steps.len()).rev().find(|&at| is_over[at] && steps[at].thread().index() == thread);
+    let threads = steps.iter().map(|step| step.thread().index() + 1).max().unwrap_or(0);
+    let mut last_of = vec![None; threads];
+    for (index, step) in steps.iter().enumerate().filter(|&(index, _)| is_over[index]) {
+        last_of[step.thread().index()] = Some(index);
+    }
     let goes = |(index, step): (usize, &Action)| {
         let thread = step.thread().index();
-        thread == own || last_of(thread).is_some_and(|last| index <= last)
+        thread == own || last_of[thread].is_some_and(|last| index <= last)
     };
     steps.iter().enumerate().map(goes).collect()
 }
@@ -107,17 +112,19 @@ struct Ahead<'p> {
     state: State,
     actions: Vec<Action>,
     /// Steps whose store still waits, with its commit.
-    waiting: Vec<(usize, Action)>,
+    waiting: BTreeMap<usize, Action>,
     /// The specification is broken.
     over: bool,
     /// An `assume` is false.
     pruned: bool,
+    /// Pending stores, summed over the steps.
+    pending: usize,
 }
 
 impl<'p> Ahead<'p> {
     fn new(machine: Machine<'p>) -> Self {
         let (state, _) = machine.start();
-        Self { machine, state, actions: Vec::new(), waiting: Vec::new(), over: false, pruned: false }
+        Self { machine, state, actions: Vec::new(), waiting: BTreeMap::new(), over: false, pruned: false, pending: 0 }
     }
 
     /// Takes an action and gives its effect, or that it failed; nothing if it is not possible.
@@ -127,6 +134,10 @@ impl<'p> Ahead<'p> {
         }
         let (effect, outcome) = self.machine.apply(&mut self.state, action);
         self.actions.push(action);
+        self.pending += self.state.threads[action.thread().index()].buffer.entries().len();
+        if self.pending > MOST_PENDING {
+            return None;
+        }
         self.over = outcome != Outcome::Continues;
         self.pruned = outcome == Outcome::Pruned;
         Some(effect.map_or(Done::Failed, Done::Did))
@@ -134,15 +145,14 @@ impl<'p> Ahead<'p> {
 
     fn issue(&mut self, index: usize, step: Action) -> Option<()> {
         if let Done::Did(Effect::Store { loc, buffered: true, .. }) = self.take(step)? {
-            self.waiting.push((index, Action::Commit { thread: step.thread(), loc }));
+            self.waiting.insert(index, Action::Commit { thread: step.thread(), loc });
         }
         Some(())
     }
 
     /// Makes the store of a step visible, if it is one that waits.
     fn commit(&mut self, index: usize) -> Option<()> {
-        let Some(at) = self.waiting.iter().position(|(step, _)| *step == index) else { return Some(()) };
-        let (_, commit) = self.waiting.remove(at);
+        let Some(commit) = self.waiting.remove(&index) else { return Some(()) };
         self.take(commit).map(|_| ())
     }
 }

@@ -11,7 +11,7 @@ use weakspot_model::ids::{Loc, ThreadId};
 use weakspot_model::local::Pause;
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
 
-use super::{Done, has_cycle};
+use super::{Done, MOST_PENDING, has_cycle};
 
 /// How many occurrences of the store in the execution are tried, the last one first.
 const MOST_OCCURRENCES: usize = 64;
@@ -61,12 +61,14 @@ struct Holding<'p> {
     late: Option<(ThreadId, Loc)>,
     /// The specification is broken, which ends the execution.
     failed: bool,
+    /// Pending stores, summed over the steps.
+    pending: usize,
 }
 
 impl<'p> Holding<'p> {
     fn new(machine: Machine<'p>, held: usize) -> Self {
         let (state, _) = machine.start();
-        Self { machine, state, actions: Vec::new(), held, late: None, failed: false }
+        Self { machine, state, actions: Vec::new(), held, late: None, failed: false, pending: 0 }
     }
 
     /// Runs SC steps, the last of which is the access.
@@ -155,6 +157,10 @@ impl<'p> Holding<'p> {
         }
         let (effect, outcome) = self.machine.apply(&mut self.state, action);
         self.actions.push(action);
+        self.pending += self.state.threads[action.thread().index()].buffer.entries().len();
+        if self.pending > MOST_PENDING {
+            return None;
+        }
         self.failed = outcome != Outcome::Continues;
         if let (Action::Commit { thread, loc }, Some((holder, held))) = (action, self.late)
             && (thread, loc) == (holder, held)

@@ -62,6 +62,14 @@ impl Operational {
         }
     }
 
+    /// Becomes a copy of another one with as many threads and cells.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.happens_before.copy_from(&other.happens_before);
+        self.buffers.clone_from(&other.buffers);
+        self.segments.clone_from(&other.segments);
+        self.owner.clone_from(&other.owner);
+    }
+
     /// Lines 5 to 8: could the event come before a pending store that happens before it?
     fn search(&self, event: &Event) -> Option<Finding> {
         let owner = self.owner[event.cell as usize];

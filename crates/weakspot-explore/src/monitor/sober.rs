@@ -62,6 +62,8 @@ pub struct Sober {
     /// All writes so far; the last of each cell is in `last`.
     writes: Vec<Write>,
     last: Vec<u32>,
+    /// How many writes there were.
+    written: usize,
     timestamp: Vec<u32>,
     threshold: Threshold,
 }
@@ -88,6 +90,7 @@ impl Sober {
             foreign_write: ClockTable::zeroed(2 * threads, cells),
             writes: Vec::new(),
             last: vec![NONE; cells],
+            written: 0,
             timestamp: vec![0; 2 * threads],
             threshold: Threshold::default(),
         }
@@ -97,6 +100,20 @@ impl Sober {
     /// the relaxed happens-before relation is.
     pub fn timestamp(&self) -> &[u32] {
         &self.timestamp
+    }
+
+    /// Becomes a copy of another one with as many threads and cells. The list of writes is not copied but cut off: the
+    /// other one is a copy of this one as it was, or the other way round.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.happens_before.copy_from(&other.happens_before);
+        self.loads.copy_from(&other.loads);
+        self.stores.copy_from(&other.stores);
+        self.accesses.copy_from(&other.accesses);
+        self.last_write.copy_from(&other.last_write);
+        self.foreign_write.copy_from(&other.foreign_write);
+        self.last.clone_from(&other.last);
+        self.written = other.written;
+        self.writes.truncate(self.written);
     }
 
     /// Fig. 2: could the load have read an older value under TSO that it cannot read under SC?
@@ -199,6 +216,7 @@ impl Sober {
         self.last[cell as usize] = self.writes.len() as u32;
         let count = self.timestamp[2 * thread as usize + 1];
         self.writes.push(Write { thread, index, count, label, plain, previous });
+        self.written = self.writes.len();
     }
 }
 
@@ -218,6 +236,7 @@ impl Monitor for Sober {
             table.reset(table.rows());
         }
         self.writes.clear();
+        self.written = 0;
         self.last.fill(NONE);
     }
 }
