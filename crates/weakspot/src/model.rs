@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use weakspot_explore::buffered::Move;
@@ -90,6 +90,8 @@ fn crash_note(found: &[Found]) -> &'static str {
 
 /// Executions after which a model with a bound on preemptions is explored with that bound instead of completely.
 const PATIENCE: u64 = 200_000;
+/// The same for time: this, or half of what there is.
+const PATIENCE_IN_TIME: Duration = Duration::from_secs(10);
 
 /// Explores as the builder says. A bound on preemptions is for models that cannot be explored completely: those that can
 /// are.
@@ -106,12 +108,18 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
                 step_by_step_if_need_be(builder, runtime, start, judge)
             }
             (None, Some(most)) => {
-                let judge = explore(builder, runtime, start, Some(PATIENCE));
+                let half = builder.max_duration.map(|most| most / 2);
+                let time = half.into_iter().chain([PATIENCE_IN_TIME]).min();
+                let judge = explore_for(builder, runtime, start, Some(PATIENCE), time);
                 let judge = step_by_step_if_need_be(builder, runtime, start, judge);
                 if judge.report.bound == Some(Bound::Executions)
-                    && builder.max_executions.is_none_or(|executions| executions > PATIENCE)
+                    && builder.max_executions.is_none_or(|executions| executions > judge.explored())
                 {
-                    schedules::bounded(builder, runtime, most, start)
+                    let mut bounded = schedules::bounded(builder, runtime, most, start);
+                    if bounded.found.is_empty() {
+                        bounded.found = judge.found;
+                    }
+                    bounded
                 } else {
                     judge
                 }
@@ -171,8 +179,20 @@ fn verdict(report: &Report) -> Verdict {
 
 /// Explores everything, or so many executions.
 pub(crate) fn explore<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant, most: Option<u64>) -> Judge<'b> {
+    explore_for(builder, runtime, start, most, None)
+}
+
+/// The same, or until so much time is over, which counts as too many executions.
+fn explore_for<'b>(
+    builder: &'b Builder,
+    runtime: &Runtime,
+    start: Instant,
+    most: Option<u64>,
+    time: Option<Duration>,
+) -> Judge<'b> {
     let mut judge = Judge::new(builder, start);
     judge.most = most.into_iter().chain(builder.max_executions).min();
+    judge.patience = time;
     explore_part(builder, runtime, &mut judge, None);
     judge
 }
@@ -264,6 +284,8 @@ pub(crate) struct Judge<'b> {
     graphs: u64,
     /// Executions after which it gives up.
     most: Option<u64>,
+    /// Time after which it gives up, as if there had been too many executions.
+    patience: Option<Duration>,
     /// Where the other workers are, if there are any.
     pub(crate) colleague: Option<Colleague<'b>>,
     pub(crate) report: Report,
@@ -293,6 +315,7 @@ impl<'b> Judge<'b> {
             start,
             graphs: 0,
             most: builder.max_executions,
+            patience: None,
             colleague: None,
             report: Report::new(builder.model),
             found: Vec::new(),
@@ -300,17 +323,25 @@ impl<'b> Judge<'b> {
         }
     }
 
+    /// Executions so far, those that ended blocked included.
+    fn explored(&self) -> u64 {
+        self.report.executions + self.report.blocked
+    }
+
     pub(crate) fn limits(&mut self) -> ControlFlow<()> {
         self.graphs += 1;
         if self.colleague.as_ref().is_some_and(|colleague| colleague.is_needless(self.graphs)) {
             return ControlFlow::Break(());
         }
-        if self.most.is_some_and(|most| self.report.executions + self.report.blocked >= most) {
+        if self.most.is_some_and(|most| self.explored() >= most) {
             self.report.bound = Some(Bound::Executions);
-        } else if self.graphs.is_multiple_of(256)
-            && self.builder.max_duration.is_some_and(|most| self.start.elapsed() >= most)
-        {
-            self.report.bound = Some(Bound::Time);
+        } else if self.graphs.is_multiple_of(64) && (self.patience.is_some() || self.builder.max_duration.is_some()) {
+            let elapsed = self.start.elapsed();
+            if self.patience.is_some_and(|most| elapsed >= most) {
+                self.report.bound = Some(Bound::Executions);
+            } else if self.builder.max_duration.is_some_and(|most| elapsed >= most) {
+                self.report.bound = Some(Bound::Time);
+            }
         }
         if self.report.bound.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
