@@ -33,6 +33,10 @@ pub const MAX_STATES_UNDER_BOUNDS: u64 = 500_000;
 /// The same where one schedule or some schedules were asked for, which takes a moment.
 pub const MAX_STATES_OF_SAMPLING: u64 = 200_000;
 
+/// States among which one worker looks for harm alone, before all of them do: what several find first is chance, and a
+/// finding should not depend on their number where that costs nothing.
+const STATES_ALONE: u64 = 50_000;
+
 /// Searches for harm, then for a proof that there is none.
 pub fn judge(
     program: &Program,
@@ -42,6 +46,13 @@ pub fn judge(
     progress: &dyn Progress,
 ) -> Result<Impact, InternalError> {
     let search = ExplicitOptions { max_states: Some(max_states), ..options.explicit(options.model) };
+    if options.jobs > 1 {
+        let alone = ExplicitOptions { jobs: 1, max_states: Some(max_states.min(STATES_ALONE)), ..search.clone() };
+        let answer = portfolio::climb(program, &alone, &BUFFER_BOUNDS, budget, progress)?;
+        if let Verdict::Violated(witness) = answer.verdict {
+            return Ok(Impact::Harmful(witness));
+        }
+    }
     let mut answer = portfolio::climb(program, &search, &BUFFER_BOUNDS, budget, progress)?;
     if let Verdict::Inconclusive(reached @ Limit::Buffer(_)) = answer.verdict {
         answer = portfolio::unbounded(program, &search, reached, budget, progress)?;

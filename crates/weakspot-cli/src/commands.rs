@@ -7,7 +7,7 @@ mod fmt;
 mod limits;
 mod litmus;
 mod man;
-mod replacement;
+pub mod replacement;
 mod trace;
 mod values;
 mod verify;

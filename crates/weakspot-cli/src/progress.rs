@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use weakspot_model::task::Progress;
 
+use crate::commands::replacement::remove_unfinished;
 use crate::exit::Failure;
 use crate::output::Output;
 
@@ -25,6 +26,7 @@ pub fn cancelled_by_signal() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::clone(&cancelled);
     let handler = move || {
         if flag.swap(true, Ordering::SeqCst) {
+            remove_unfinished();
             std::process::exit(INTERRUPTED);
         }
     };

@@ -224,7 +224,7 @@ impl<'a> Answer<'a> {
             let _ = writeln!(text, "  recorded to `{}`: {executions} executions, {events} events", path.display());
         }
         if let Verdict::Bounded(bound) = &self.report.verdict {
-            let advice = words::advice(bound);
+            let advice = words::advice(bound, self.args);
             let _ = writeln!(text, "  nothing found so far, but not everything was looked at: {advice}");
         }
         text

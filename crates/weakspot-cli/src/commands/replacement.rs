@@ -4,6 +4,18 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The new files of this process, for a process that ends at once: nobody drops them then.
+static BEGUN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the new files that have not taken their target's place.
+pub fn remove_unfinished() {
+    for path in BEGUN.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        // What is in its place, or was dropped, is not there any more.
+        let _ = fs::remove_file(path);
+    }
+}
 
 /// What is to become the target.
 #[derive(Debug)]
@@ -19,6 +31,7 @@ impl Replacement {
         let target = target(path)?;
         let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = new_file(directory)?;
+        BEGUN.lock().unwrap_or_else(PoisonError::into_inner).push(file.path().to_owned());
         Ok(Self { target, file })
     }
 

@@ -2,6 +2,7 @@
 
 use weakspot_check::{Bound, End};
 
+use crate::args::CheckArgs;
 use crate::commands::limits;
 
 /// The name in JSON.
@@ -32,16 +33,21 @@ pub fn reached(bound: &Bound) -> String {
     }
 }
 
-/// What to do about it.
-pub fn advice(bound: &Bound) -> &'static str {
+/// What to do about it; what was asked for already is not advised.
+pub fn advice(bound: &Bound, args: &CheckArgs) -> &'static str {
+    let has_bound = args.max_preemptions.is_some();
     match bound {
         Bound::Limit(limit) => limits::advice(*limit),
         Bound::Preemptions(_) => "raise --max-preemptions, or leave it out to explore every execution",
         Bound::Sampled(_) => "look at more schedules or use another --seed, or explore every execution",
         Bound::Schedule(_) => "a replay looks at one schedule; leave out --replay to explore all of them",
         Bound::Unroll(_) => "raise --unroll, or let the attack engine decide: --engine attack",
+        Bound::States(_) if has_bound => "add --unroll N to look at a part, or --engine attack to wait for the end",
         Bound::States(_) => {
             "add --unroll N or --max-preemptions N to look at a part, or --engine attack (or a limit) to wait for the end"
+        }
+        Bound::Endless if has_bound => {
+            "preemptions do not bound a thread that runs alone for ever: add --unroll N, or use --engine attack"
         }
         Bound::Endless => "add --unroll N or --max-preemptions N, or use --engine attack",
         Bound::NothingEnds => "look at the waits and assumptions of the program",
