@@ -110,7 +110,14 @@ impl Builder {
     }
 
     /// Explores a model and says what came of it.
+    ///
+    /// # Panics
+    /// In a thread of a model: that fails the model.
+    #[track_caller]
     pub fn check(&self, body: impl Fn() + Send + Sync + 'static) -> Report {
+        if crate::rt::in_model() {
+            crate::rt::fail("a model inside a model: a thread of a model cannot explore another one".to_owned());
+        }
         let report = crate::model::check(self, &(Arc::new(body) as _));
         crate::statistics::record(&report);
         report

@@ -106,6 +106,10 @@ impl Failure {
 
     pub(crate) fn race(thread: u32, writes: bool, place: Place, other: Access) -> Self {
         let first = RacingAccess { thread: other.thread, writes: other.writes, place: other.place.into() };
+        Self::race_with(thread, writes, place, first)
+    }
+
+    pub(crate) fn race_with(thread: u32, writes: bool, place: Place, first: RacingAccess) -> Self {
         let second = RacingAccess { thread, writes, place: place.into() };
         let name = |access: &RacingAccess| if access.writes { "write" } else { "read" };
         let message = format!(

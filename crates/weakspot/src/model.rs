@@ -25,7 +25,7 @@ use crate::report::{Bound, LoopLeftOut, Report, Verdict, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::system::Live;
-use crate::rt::{self, Place, overflow, panics};
+use crate::rt::{Place, overflow, panics};
 use crate::strengthen::Candidate;
 use crate::strengthen::delays::{self, Delays};
 use crate::timeline::Timeline;
@@ -39,7 +39,6 @@ pub fn model(body: impl Fn() + Send + Sync + 'static) {
 
 /// Explores a model.
 pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
-    assert!(!rt::in_model(), "a model inside a model: a thread of a model cannot explore another one");
     panics::install_hook();
     overflow::install();
     let start = Instant::now();
@@ -80,11 +79,15 @@ pub(crate) fn borderlines(found: &[Found]) -> Vec<Borderline> {
 
 /// What it means if the process crashes while relaxed executions are tried out. Leaked: it is small, and needed once.
 fn crash_note(found: &[Found]) -> &'static str {
-    let mut text =
-        "\nweakspot: the test crashes when a store is delayed in a store buffer. Stores that may be:\n".to_owned();
+    let test = std::thread::current().name().map(|name| format!(" {name}")).unwrap_or_default();
+    let mut text = format!(
+        "\nweakspot: the test{test} crashes when a store is delayed in a store buffer (the code ran on simulated buffers, \
+         and used memory that was freed or never there). Stores that may be:\n"
+    );
     for Found { violation, .. } in found {
         let _ = writeln!(text, "  the one at {}, seen late by {}", violation.store.place, violation.access.place);
     }
+    text.push_str("Run it with WEAKSPOT_MODEL=sc to see whether it is right otherwise.\n");
     text.leak()
 }
 

@@ -117,7 +117,16 @@ impl fmt::Display for Timeline {
         if skipped > 0 {
             write!(f, "\n  {:>5}  ({skipped} earlier events)", "…")?;
         }
-        for (moment, text) in shown.iter().zip(&texts) {
+        let mut rows = shown.iter().zip(&texts).peekable();
+        while let Some((moment, text)) = rows.next() {
+            let is_the_same = |next: &(&Moment, &String)| {
+                next.0.thread == moment.thread && next.0.place == moment.place && next.1 == text
+            };
+            let mut times = 1;
+            while rows.next_if(is_the_same).is_some() {
+                times += 1;
+            }
+            let text = if times > 1 { format!("{text}  ({times} times)") } else { text.clone() };
             write!(f, "\n  {:>5}", moment.place.line)?;
             for (&column, &width) in columns.iter().zip(&widths) {
                 if column == moment.thread {

@@ -200,6 +200,18 @@ pub(crate) struct Causality {
     released: Vec<u32>,
     plains: Vec<Plain>,
     reads: Vec<Read>,
+    /// Who has accessed which object, as far as the clocks know.
+    touches: Vec<Touch>,
+}
+
+/// An access to an object.
+#[derive(Debug, Clone, Copy)]
+struct Touch {
+    thread: u32,
+    object: u32,
+    /// The thread's time then.
+    time: u32,
+    writes: bool,
 }
 
 /// A question that need not be answered.
@@ -219,6 +231,7 @@ impl Causality {
             released: Vec::new(),
             plains: Vec::new(),
             reads: Vec::new(),
+            touches: Vec::new(),
         }
     }
 
@@ -232,6 +245,7 @@ impl Causality {
         self.released.clear();
         self.plains.clear();
         self.reads.clear();
+        self.touches.clear();
         self.threads.tick(0, 0);
     }
 
@@ -314,6 +328,7 @@ impl Causality {
     fn catch_up(&mut self) {
         let mut done = std::mem::take(&mut self.done);
         for Done { deed, thread, other } in done.drain(..) {
+            self.note_touch(deed, thread, other);
             match deed {
                 Deed::Read(sync) => self.apply_read(thread, other, sync),
                 Deed::Write(sync) => self.apply_write(thread, other, sync, false),
@@ -336,6 +351,16 @@ impl Causality {
             }
         }
         self.done = done;
+    }
+
+    fn note_touch(&mut self, deed: Deed, thread: u32, object: u32) {
+        let writes = match deed {
+            Deed::Read(_) => false,
+            Deed::Write(_) | Deed::Continue(_) | Deed::Update(_) => true,
+            Deed::Fence(_) | Deed::Start | Deed::Join | Deed::Ask => return,
+        };
+        let time = self.threads.entry(Self::knows(thread), thread);
+        self.touches.push(Touch { thread, object, time, writes });
     }
 
     fn knows(thread: u32) -> u32 {
@@ -427,6 +452,15 @@ impl Causality {
 
     fn happened_before(&self, access: &Access, thread: u32) -> bool {
         self.threads.entry(Self::knows(thread), access.thread) >= access.time
+    }
+
+    /// A thread that has accessed the object, or (with `written`) written it, in a way that does not happen before what this
+    /// thread does next.
+    pub(crate) fn unordered(&mut self, thread: u32, object: u32, written: bool) -> Option<u32> {
+        self.catch_up();
+        let conflicts = |touch: &&Touch| touch.thread != thread && touch.object == object && (touch.writes || !written);
+        let knows = |touch: &Touch| self.threads.entry(Self::knows(thread), touch.thread) >= touch.time;
+        self.touches.iter().rev().filter(conflicts).find(|touch| !knows(touch)).map(|touch| touch.thread)
     }
 
     /// An access to plain memory; the access it races with, if any.

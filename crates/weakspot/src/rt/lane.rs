@@ -122,8 +122,10 @@ pub(crate) struct Lane {
     pub(crate) last_owner_of: Option<LastOwner>,
     /// It has panicked, and maybe still unwinds.
     pub(crate) unwinding: bool,
-    /// Its last panic.
-    pub(crate) seen: Option<Seen>,
+    /// Its panics, the last one last: some may have been caught.
+    pub(crate) seen: Vec<Seen>,
+    /// Rounds of waiting loops in a row without an event.
+    pub(crate) silent_rounds: u32,
     /// What the atomic it is about to do would write.
     pub(crate) written: Cell<Option<i64>>,
     /// Stores that are in its buffer (on simulated store buffers).
@@ -150,7 +152,8 @@ impl Lane {
             parking: None,
             last_owner_of: None,
             unwinding: false,
-            seen: None,
+            seen: Vec::new(),
+            silent_rounds: 0,
             written: Cell::new(None),
             issued: Vec::new(),
             timed: Vec::new(),
@@ -167,7 +170,8 @@ impl Lane {
         self.parking = None;
         self.last_owner_of = None;
         self.unwinding = false;
-        self.seen = None;
+        self.seen.clear();
+        self.silent_rounds = 0;
         self.written.set(None);
         self.issued.clear();
         self.timed.clear();

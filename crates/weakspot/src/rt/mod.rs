@@ -49,6 +49,7 @@ use std::ptr;
 pub use causality::Sync;
 pub use local::{at_end, run_local, thread_local};
 pub(crate) use runtime::Runtime;
+pub(crate) use tracked::access_atomic;
 pub use tracked::{Clock, Tracked};
 pub use word::{Step, Word};
 

@@ -62,6 +62,12 @@ impl Stamp {
         *self.stamp.get_mut() = 0;
     }
 
+    /// The number in this run, if it was used in it.
+    pub(crate) fn used(&self, runtime: &Runtime) -> Option<u32> {
+        let stamp = self.stamp.load(Ordering::Relaxed);
+        (stamp >> OBJECT_BITS == runtime.run.get()).then_some((stamp & ((1 << OBJECT_BITS) - 1)) as u32)
+    }
+
     /// The number in this run. `value` is what it holds; `reset` gives it its first value back.
     #[inline]
     pub(crate) fn object(&self, runtime: &Runtime, value: impl Fn() -> u64, reset: impl Fn(u64), place: Place) -> u32 {

@@ -35,7 +35,26 @@ fn note(runtime: &Runtime, info: &PanicHookInfo<'_>) {
     if let Ok(mut state) = runtime.state.try_borrow_mut() {
         let lane = &mut state.lanes[runtime.thread.get() as usize];
         lane.unwinding = true;
-        lane.seen = Some(Seen { message, place, backtrace });
+        if ends_the_process(&message) {
+            tell_panics(runtime.thread.get(), &lane.seen);
+        }
+        lane.seen.push(Seen { message, place, backtrace });
+    }
+}
+
+/// Is this what the standard library says before it ends the process, because a destructor panics while its thread does or
+/// a function panics that must not?
+fn ends_the_process(message: &str) -> bool {
+    ["panic in a destructor during cleanup", "panic in a function that cannot unwind"].contains(&message)
+}
+
+/// There will be no report: what is known is printed now.
+fn tell_panics(thread: u32, seen: &[Seen]) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    eprintln!("\nweakspot: {test}: thread {thread} of the model panics while it panics, which ends the process");
+    for Seen { message, place, .. } in seen {
+        let place = place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
+        eprintln!("  {message}{place}");
     }
 }
 
@@ -52,7 +71,13 @@ pub(crate) fn message_of(payload: &(dyn std::any::Any + Send)) -> String {
 
 /// The panic of a thread as a failure.
 pub(crate) fn take_failure(runtime: &Runtime, thread: u32, payload: Option<&(dyn std::any::Any + Send)>) -> Failure {
-    let seen = runtime.state().lanes[thread as usize].seen.take();
+    let mut seen = std::mem::take(&mut runtime.state().lanes[thread as usize].seen);
+    // Destructors may have panicked, and caught it, since the panic that is meant.
+    let meant = payload.map(message_of).and_then(|message| seen.iter().rposition(|seen| seen.message == message));
+    let seen = match meant {
+        Some(at) => Some(seen.swap_remove(at)),
+        None => seen.pop(),
+    };
     let (message, place, backtrace) = match seen {
         Some(Seen { message, place, backtrace }) => (message, place, Some(backtrace)),
         None => (payload.map_or_else(|| "a panic".to_owned(), message_of), None, None),

@@ -21,7 +21,7 @@ use super::local::Storage;
 use super::objects::Object;
 use super::script::{Script, Taken};
 use super::strength::Strengthened;
-use crate::failure::{Failure, SourcePlace};
+use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::strengthen::Change;
 
 /// Runs are numbered over all models of the process, so that a stamp names one run. A runtime takes many numbers at once.
@@ -32,6 +32,9 @@ const MANY_RUNS: u64 = 256;
 const WORKER_BITS: u32 = 6;
 /// Workers that a model may have.
 pub(crate) const MOST_WORKERS: usize = 1 << WORKER_BITS;
+
+/// Rounds of a waiting loop in a row that have no event.
+const MOST_SILENT_ROUNDS: u32 = 10_000;
 
 /// The closure of a model.
 pub(crate) type Body = Arc<dyn Fn() + Send + Sync>;
@@ -347,8 +350,27 @@ impl Runtime {
             return;
         }
         let marker = std::ptr::from_ref(place) as usize as u32 | 1;
-        let lane = &mut self.state().lanes[self.thread.get() as usize];
-        (lane.marker, lane.marker_place) = (marker, place);
+        let silent_rounds = {
+            let lane = &mut self.state().lanes[self.thread.get() as usize];
+            lane.silent_rounds = if lane.marker == 0 { 0 } else { lane.silent_rounds + 1 };
+            (lane.marker, lane.marker_place) = (marker, place);
+            lane.silent_rounds
+        };
+        if silent_rounds >= MOST_SILENT_ROUNDS {
+            self.fail_silent_loop(place);
+        }
+    }
+
+    /// Nobody else can run while a thread waits without an event, so it would wait for ever.
+    #[cold]
+    fn fail_silent_loop(&self, place: Place) -> ! {
+        let thread = self.thread.get();
+        let message = format!(
+            "thread {thread} goes round a waiting loop without looking at anything that weakspot can see: it has been \
+             round {MOST_SILENT_ROUNDS} times. If it waits for an atomic, a lock or a channel of `std`, use weakspot's"
+        );
+        let failure = Failure::new(FailureKind::TooLong, message).of_thread(thread).at(Some(place.into()));
+        self.fail_with(failure)
     }
 
     /// Notes that the event of a thread happens.

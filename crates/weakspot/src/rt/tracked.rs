@@ -4,10 +4,11 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::causality::Sync;
+use super::lane::{Happened, Operation};
 use super::objects::Stamp;
 use super::runtime::Company;
 use super::{Place, Runtime, current};
-use crate::failure::Failure;
+use crate::failure::{Failure, RacingAccess};
 
 /// Plain memory: reads and writes of it are checked for data races in a model, and cost nothing outside.
 #[derive(Debug, Default)]
@@ -77,6 +78,34 @@ impl Tracked {
             runtime.fail_with(Failure::race(thread, writes, place, other));
         }
     }
+}
+
+/// An atomic is accessed as plain memory now: what other threads have done to it must happen before.
+pub(crate) fn access_atomic(stamp: &Stamp, writes: bool, place: Place) {
+    let Some(runtime) = current().filter(|runtime| !runtime.is_free() && !runtime.buffered.get()) else { return };
+    let Some(object) = stamp.used(runtime) else { return };
+    let thread = runtime.thread.get();
+    let race = {
+        let state = &mut *runtime.state();
+        let other = state.causality.unordered(thread, object, !writes);
+        other.and_then(|other| last_access(&state.log, other, object, !writes))
+    };
+    if let Some(other) = race {
+        runtime.fail_with(Failure::race_with(thread, writes, place, other));
+    }
+}
+
+/// The last access of a thread to an object, or its last write.
+fn last_access(log: &[Happened], thread: u32, object: u32, written: bool) -> Option<RacingAccess> {
+    log.iter().rev().filter(|happened| happened.thread == thread).find_map(|happened| {
+        let writes = match happened.operation {
+            Operation::Load(of) if of == object => false,
+            Operation::Store(of, _) | Operation::InterlockedStore(of, _) if of == object => true,
+            Operation::Rmw { object: of, .. } if of == object => happened.written.is_some(),
+            _ => return None,
+        };
+        (writes || !written).then(|| RacingAccess { thread, writes, place: happened.place.into() })
+    })
 }
 
 /// Happens-before that is handed on without an event.

@@ -143,7 +143,7 @@ fn test(suite: &Suite, source: &Path, engine: Engine, release: bool) -> Result<C
     if !suite.features.is_empty() {
         command.args(["--features", suite.features]);
     }
-    if release {
+    if release || suite.release {
         command.arg("--release");
     }
     if engine == Engine::Weakspot {

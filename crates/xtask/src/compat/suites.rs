@@ -28,6 +28,8 @@ pub struct Suite {
     pub filter: &'static str,
     /// The loom it was written for.
     pub loom: LoomVersion,
+    /// Does it refuse to be built without optimisation?
+    pub release: bool,
     /// Does the project promise to run it?
     pub promised: bool,
 }
@@ -42,6 +44,7 @@ impl Suite {
             targets,
             filter: "",
             loom: LoomVersion::Seven,
+            release: false,
             promised: false,
         }
     }
@@ -64,6 +67,10 @@ impl Suite {
 
     const fn loom_0_6(self) -> Self {
         Self { loom: LoomVersion::Six, ..self }
+    }
+
+    const fn release(self) -> Self {
+        Self { release: true, ..self }
     }
 
     const fn promised(self) -> Self {
@@ -94,7 +101,7 @@ pub const SUITES: &[Suite] = &[
     Suite::new("bytes", "1.12.1", LIB),
     Suite::new("clhlock", "0.2.2", LIB).filter("model"),
     Suite::new("diatomic-waker", "0.2.3", LIB).cfg(Some("diatomic_waker_loom")),
-    Suite::new("ecow", "0.3.1", LOOM).features("loom"),
+    Suite::new("ecow", "0.3.1", LOOM).features("loom").release(),
     Suite::new("event-listener", "5.4.2", LOOM).features("loom"),
     Suite::new("flashmap", "0.2.0", LOOM).features("loom"),
     Suite::new("haphazard", "0.1.8", LOOM),

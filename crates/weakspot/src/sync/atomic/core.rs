@@ -259,13 +259,16 @@ macro_rules! common_methods {
             }
         }
 
-        /// The value, which nobody else can access.
+        /// The value, which nobody else can access: in a model, what others have done to it must happen before.
+        #[track_caller]
         pub fn get_mut(&mut self) -> &mut $value {
+            rt::access_atomic(&self.stamp, true, Location::caller());
             self.stamp.clear();
             self.value.get_mut()
         }
 
-        /// Works on the value, which nobody else can access.
+        /// Works on the value, which nobody else can access: see [`Self::get_mut`].
+        #[track_caller]
         pub fn with_mut<R>(&mut self, work: impl FnOnce(&mut $value) -> R) -> R {
             work(self.get_mut())
         }
@@ -275,13 +278,15 @@ macro_rules! common_methods {
             self.value.into_inner()
         }
 
-        /// Reads the value as plain memory.
+        /// Reads the value as plain memory: a write that does not happen before is a data race, which fails a model.
         ///
         /// # Safety
         /// Nobody may write it at the same time.
         #[track_caller]
         pub unsafe fn unsync_load(&self) -> $value {
-            self.value.load(Ordering::Relaxed)
+            let value = self.load(Ordering::Relaxed);
+            rt::access_atomic(&self.stamp, false, Location::caller());
+            value
         }
 
         /// A pointer to the value. Accesses through it are no events of a model.

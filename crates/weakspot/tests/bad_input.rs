@@ -1,0 +1,183 @@
+//! Models that are used wrongly: the message says what is wrong, and where.
+#![allow(clippy::unwrap_used)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+
+use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use weakspot::sync::atomic::{AtomicBool, AtomicUsize};
+use weakspot::sync::{Arc, Mutex};
+use weakspot::{Builder, FailureKind, Report, Verdict, thread};
+
+fn check(test: impl Fn() + Send + Sync + 'static) -> Report {
+    Builder::default().check(test)
+}
+
+#[track_caller]
+fn says(report: &Report, parts: &[&str]) {
+    let text = report.to_string();
+    assert_eq!(report.verdict, Verdict::Failed, "{text}");
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in the report:\n{text}");
+    }
+}
+
+#[test]
+fn outside_a_model_everything_is_the_standard_librarys() {
+    let shared = Arc::new((AtomicUsize::new(0), Mutex::new(0)));
+    let other = shared.clone();
+    let thread = thread::spawn(move || {
+        other.0.fetch_add(1, SeqCst);
+        *other.1.lock().unwrap() += 1;
+    });
+    thread.join().unwrap();
+    assert_eq!((shared.0.load(SeqCst), *shared.1.lock().unwrap()), (1, 1));
+}
+
+#[test]
+fn a_model_in_a_model_is_refused_where_it_is_started() {
+    let line = line!() + 1;
+    let report = check(|| weakspot::model(|| {}));
+    says(&report, &["a model inside a model", &format!("bad_input.rs:{line}:")]);
+}
+
+#[test]
+fn a_thread_that_is_not_joined_is_explored_nevertheless() {
+    let report = check(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = flag.clone();
+        thread::spawn(move || assert!(!other.load(Relaxed), "found"));
+        flag.store(true, Relaxed);
+    });
+    says(&report, &["thread 1 panicked: found"]);
+}
+
+#[test]
+fn a_loop_on_what_weakspot_does_not_see_is_named() {
+    let line = line!() + 6;
+    let report = check(|| {
+        let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let other = flag.clone();
+        let thread = thread::spawn(move || other.store(true, SeqCst));
+        while !flag.load(SeqCst) {
+            thread::yield_now();
+        }
+        thread.join().unwrap();
+    });
+    assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::TooLong), "{report}");
+    says(&report, &["anything that weakspot can see", "of `std`", &format!("bad_input.rs:{line}:")]);
+}
+
+#[test]
+fn an_endless_loop_is_shown_once() {
+    let report = check(|| {
+        let never = AtomicBool::new(false);
+        while !never.load(Acquire) {}
+    });
+    says(&report, &["goes round a loop", "hint::spin_loop()", "(80 times)"]);
+}
+
+#[test]
+fn the_panic_that_leaves_a_thread_is_reported_and_not_one_of_its_destructors() {
+    struct Noisy;
+    impl Drop for Noisy {
+        fn drop(&mut self) {
+            assert!(catch_unwind(|| panic!("on the way out")).is_err());
+        }
+    }
+    let report = check(|| {
+        let _noisy = Noisy;
+        panic!("the reason");
+    });
+    says(&report, &["thread 0 panicked: the reason"]);
+}
+
+#[test]
+fn poison_is_handed_on_and_can_be_cleared() {
+    let report = check(|| {
+        let mutex = Arc::new(Mutex::new(0));
+        let other = mutex.clone();
+        let thread = thread::spawn(move || {
+            let work = AssertUnwindSafe(|| {
+                let _guard = other.lock().unwrap();
+                panic!("while it is held");
+            });
+            assert!(catch_unwind(work).is_err());
+        });
+        thread.join().unwrap();
+        assert!(mutex.is_poisoned() && mutex.lock().is_err());
+        mutex.clear_poison();
+        assert_eq!(*mutex.lock().unwrap(), 0);
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}
+
+/// Runs one of the tests below in a process of its own: what it printed. They do nothing otherwise.
+fn in_a_process(test: &str) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env("WEAKSPOT_TEST_CRASHES", "1")
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{test} was to end its process");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn is_wanted() -> bool {
+    std::env::var_os("WEAKSPOT_TEST_CRASHES").is_some()
+}
+
+#[test]
+fn crashes_by_a_panic_in_a_destructor() {
+    struct Noisy;
+    impl Drop for Noisy {
+        fn drop(&mut self) {
+            panic!("on the way out");
+        }
+    }
+    if is_wanted() {
+        check(|| {
+            let _noisy = Noisy;
+            panic!("the reason");
+        });
+    }
+}
+
+#[test]
+fn panics_while_panicking_are_both_told_before_the_process_ends() {
+    let text = in_a_process("crashes_by_a_panic_in_a_destructor");
+    for part in ["crashes_by_a_panic_in_a_destructor", "thread 0 of the model", "the reason", "on the way out"] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+/// Store buffering. If nobody sees the other one, memory is used that is not there.
+#[test]
+fn crashes_by_memory_that_is_gone() {
+    if !is_wanted() {
+        return;
+    }
+    check(|| {
+        let shared = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            other[0].store(1, Release);
+            other[1].load(Acquire)
+        });
+        shared[1].store(1, Release);
+        let seen = shared[0].load(Acquire);
+        if seen + thread.join().unwrap() == 0 {
+            // SAFETY: it is not safe: the process is to crash where a delayed store leads here.
+            unsafe { std::ptr::without_provenance::<usize>(64).read_volatile() };
+        }
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_crash_of_a_relaxed_execution_says_which_test_and_why() {
+    let text = in_a_process("crashes_by_memory_that_is_gone");
+    for part in ["the test crashes_by_memory_that_is_gone crashes when a store is delayed", "bad_input.rs:"] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}

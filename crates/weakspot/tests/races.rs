@@ -1,0 +1,102 @@
+//! Atomics that are accessed as plain memory: what others do to them must happen before.
+#![allow(clippy::unwrap_used)]
+
+use weakspot::sync::Arc;
+use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use weakspot::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use weakspot::{Builder, FailureKind, Report, Verdict, thread};
+
+fn check(test: impl Fn() + Send + Sync + 'static) -> Report {
+    Builder::default().check(test)
+}
+
+/// Two threads share an allocation; the one that counts down last frees it and looks at an atomic in it.
+struct Counted {
+    owners: AtomicUsize,
+    value: AtomicUsize,
+}
+
+fn count_down(last: Ordering, acquire: bool) {
+    let shared = Box::into_raw(Box::new(Counted { owners: AtomicUsize::new(2), value: AtomicUsize::new(0) }));
+    let address = shared.expose_provenance();
+    let leave = move || {
+        let shared = std::ptr::with_exposed_provenance_mut::<Counted>(address);
+        // SAFETY: the allocation lives until the last of the two owners is gone.
+        unsafe {
+            (*shared).value.fetch_add(1, Relaxed);
+            if (*shared).owners.fetch_sub(1, last) == 1 {
+                if acquire {
+                    fence(Acquire);
+                }
+                assert_eq!(Box::from_raw(shared).value.with_mut(|value| *value), 2);
+            }
+        }
+    };
+    let thread = thread::spawn(leave);
+    leave();
+    thread.join().unwrap();
+}
+
+#[test]
+fn the_last_owner_must_acquire_before_it_accesses_an_atomic_exclusively() {
+    let report = check(|| count_down(Release, false));
+    let failure = report.failure.as_ref().unwrap();
+    let FailureKind::Race { first, second } = &failure.kind else { panic!("{report}") };
+    assert_ne!(first.thread, second.thread);
+    assert!(second.writes && first.place.line < second.place.line, "{report}");
+    assert!(first.place.file.ends_with("races.rs") && second.place.file.ends_with("races.rs"), "{report}");
+}
+
+#[test]
+fn an_acquire_fence_is_enough() {
+    assert_eq!(check(|| count_down(Release, true)).verdict, Verdict::Safe);
+}
+
+fn unsynchronised_load(order: Ordering) {
+    let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let other = shared.clone();
+    let thread = thread::spawn(move || {
+        other.0.store(1, Relaxed);
+        other.1.store(1, order);
+    });
+    if shared.1.load(Acquire) == 1 {
+        // SAFETY: the point of the test: nobody writes at the same time if the flag was released.
+        assert_eq!(unsafe { shared.0.unsync_load() }, 1);
+    }
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_load_as_plain_memory_needs_the_writes_before_it() {
+    let report = check(|| unsynchronised_load(Relaxed));
+    assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Race { .. }), "{report}");
+    assert_eq!(check(|| unsynchronised_load(Release)).verdict, Verdict::Safe);
+}
+
+#[test]
+fn a_load_as_plain_memory_races_whichever_comes_first() {
+    let report = check(|| {
+        let shared = Arc::new(AtomicUsize::new(0));
+        let other = shared.clone();
+        // SAFETY: it is not: that is what is to be found.
+        let thread = thread::spawn(move || unsafe { other.unsync_load() });
+        shared.store(1, Relaxed);
+        thread.join().unwrap();
+    });
+    assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Race { .. }), "{report}");
+}
+
+#[test]
+fn exclusive_access_in_one_thread_is_no_race() {
+    let report = check(|| {
+        let mut pointer = AtomicPtr::new(std::ptr::null_mut::<u8>());
+        assert!(pointer.load(Relaxed).is_null());
+        *pointer.get_mut() = std::ptr::dangling_mut();
+        let shared = Arc::new(pointer);
+        let other = shared.clone();
+        thread::spawn(move || other.store(std::ptr::null_mut(), Relaxed)).join().unwrap();
+        let mut pointer = Arc::try_unwrap(shared).unwrap();
+        assert!(pointer.get_mut().is_null());
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}
