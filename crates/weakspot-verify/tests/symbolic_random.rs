@@ -19,7 +19,7 @@ use weakspot_testkit::oracle::{self, Bounds};
 use weakspot_testkit::shrink::shrink;
 use weakspot_testkit::sketch::Sketch;
 use weakspot_verify::explicit::{self, ExplicitOptions};
-use weakspot_verify::symbolic::{self, SymbolicOptions};
+use weakspot_verify::symbolic::{self, Method, SymbolicOptions};
 
 /// States brute force may visit, and states the engine may store.
 const VISITS: usize = 20_000;
@@ -31,11 +31,12 @@ struct Setting {
     model: MemoryModel,
     spurious_wakeups: bool,
     all_errors: bool,
+    method: Method,
 }
 
 impl Setting {
     fn new(model: MemoryModel) -> Self {
-        Self { model, spurious_wakeups: false, all_errors: false }
+        Self { model, spurious_wakeups: false, all_errors: false, method: Method::Both }
     }
 }
 
@@ -59,13 +60,18 @@ enum Comparison {
 
 fn compare(sketch: &Sketch, setting: Setting) -> Comparison {
     let program = sketch.program();
-    let Setting { model, spurious_wakeups, all_errors } = setting;
+    let Setting { model, spurious_wakeups, all_errors, method } = setting;
     let machine = Machine { spurious_wakeups, ..Machine::new(&program, model) };
     let Some(reach) = oracle::reach(&machine, Bounds { visits: VISITS, buffer: Some(4) }) else {
         return Comparison::Unknown;
     };
-    let options =
-        SymbolicOptions { spurious_wakeups, all_errors, max_states: Some(STORED), ..SymbolicOptions::new(model) };
+    let options = SymbolicOptions {
+        spurious_wakeups,
+        all_errors,
+        method,
+        max_states: Some(STORED),
+        ..SymbolicOptions::new(model)
+    };
     let verdict = match symbolic::verify(&program, &options, &Budget::unlimited(), &()) {
         Ok(report) => report.verdict,
         Err(error) if error.is_refusal() => return Comparison::Open,
@@ -189,6 +195,19 @@ fn agrees_with_brute_force_when_all_errors_are_wanted() {
             let count = compare_all(&shape, 30_000..30_700, setting);
             assert!(count(Comparison::Violated) > 30 && count(Comparison::Verified) > 30);
             assert!(count(Comparison::Open) < 7);
+        }
+    }
+}
+
+/// The search over products alone: it answers where the search by memory gives up, which no small program makes it do.
+#[test]
+fn agrees_with_brute_force_over_products_alone() {
+    let three = Shape { threads: 3..=3, statements: 1..=3, ..Shape::looping() };
+    for model in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
+        let setting = Setting { method: Method::Products, ..Setting::new(model) };
+        for shape in [Shape::looping(), Shape::terminating(), three.clone(), growing(2)] {
+            let count = compare_all(&shape, 40_000..41_000, setting);
+            assert!(count(Comparison::Violated) > 30 && count(Comparison::Verified) > 30);
         }
     }
 }

@@ -43,6 +43,9 @@
 //!
 //! The conditions of independence are those of [`super::moves`].
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::rc::Rc;
 
