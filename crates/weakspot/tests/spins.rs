@@ -1,8 +1,8 @@
 //! Loops that wait: those that end by themselves are followed, those that do not are not taken for ended.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use weakspot::sync::Arc;
-use weakspot::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use weakspot::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use weakspot::sync::{Arc, Condvar, Mutex};
 use weakspot::{Bound, Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
 
 use Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -231,6 +231,65 @@ fn what_a_polling_thread_writes_for_a_moment_can_be_seen_several_times() {
     });
     assert_eq!(report.verdict, Verdict::Failed, "{report}");
     assert!(report.to_string().contains("seen three times"), "{report}");
+}
+
+#[test]
+fn a_thread_that_notifies_again_and_again_comes_to_an_end() {
+    for all in [true, false] {
+        let report = check(move || {
+            let shared = Arc::new((Mutex::new(false), Condvar::new(), AtomicBool::new(false)));
+            let other = shared.clone();
+            let thread = thread::spawn(move || {
+                let mut ready = other.0.lock().unwrap();
+                while !*ready {
+                    ready = other.1.wait(ready).unwrap();
+                }
+                other.2.store(true, Release);
+            });
+            *shared.0.lock().unwrap() = true;
+            while !shared.2.load(Acquire) {
+                if all {
+                    shared.1.notify_all();
+                } else {
+                    shared.1.notify_one();
+                }
+                thread::yield_now();
+            }
+            thread.join().unwrap();
+        });
+        assert_eq!(report.verdict, Verdict::Safe, "{report}");
+        assert!(report.exhaustive, "{report}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_tried_so_many_times_is_followed_to_where_it_is_given_up() {
+    let body = |rounds: usize| {
+        move || {
+            let lock = Arc::new(AtomicBool::new(true));
+            let other = lock.clone();
+            let holder = thread::spawn(move || other.store(false, Release));
+            let mut taken = false;
+            for _ in 0..rounds {
+                fence(SeqCst);
+                taken = lock.compare_exchange(false, true, Acquire, Relaxed).is_ok();
+                if taken {
+                    break;
+                }
+                hint::spin_loop();
+            }
+            assert!(taken, "given up");
+            holder.join().unwrap();
+        }
+    };
+    for rounds in [2, 10, 300] {
+        let report = check(body(rounds));
+        assert_eq!(report.verdict, Verdict::Failed, "{report}");
+        assert!(report.to_string().contains("given up"), "{report}");
+        let schedule = report.replay().unwrap().to_owned();
+        let again = Builder { replay: Some(schedule), ..Builder::default() }.check(body(rounds));
+        assert!(again.to_string().contains("given up"), "{again}");
+    }
 }
 
 #[test]

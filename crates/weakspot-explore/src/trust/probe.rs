@@ -342,8 +342,11 @@ impl<S: System> Explorer<'_, S> {
                 let tried = matches!(pending, Pending::TryLock(_));
                 (Step::atomic(mutex, value, free.then_some(HELD)), i64::from(free && tried))
             }
-            Pending::Notify { condvar, all: true } => {
+            Pending::Notify { condvar, all } => {
                 let value = self.solo_memory(solo, condvar, last);
+                if value != 0 && !all {
+                    return None;
+                }
                 (Step::atomic(condvar, value, Some(0)), 0)
             }
             Pending::Fence(_) | Pending::LeaveCritical => (Step::NOTHING, 0),

@@ -34,7 +34,7 @@ use weakspot_model::ids::ThreadId;
 
 use super::Explorer;
 use super::restart::fits;
-use crate::graph::{EventKind, NONE, Status, ThreadEnd};
+use crate::graph::{Event, EventKind, NONE, Status, ThreadEnd};
 use crate::system::{CellId, LeftOut, System, Token};
 
 /// How a round can be without consequence.
@@ -124,7 +124,7 @@ impl<S: System> Explorer<'_, S> {
     fn is_without_news(&self, first: u32, last: u32) -> bool {
         self.all_of_round(first, last, |id| {
             let event = self.graph().event(id);
-            may_repeat(event.kind) && (!event.kind.is_read() || self.is_own(id) || self.is_read_again(id))
+            may_repeat(event) && (!event.kind.is_read() || self.is_own(id) || self.is_read_again(id))
         })
     }
 
@@ -282,7 +282,7 @@ impl<S: System> Explorer<'_, S> {
     /// Is this event a repetition of an earlier one of its thread?
     fn repeats(&self, id: u32, earlier: u32) -> bool {
         let (event, earlier) = (self.graph().event(id), self.graph().event(earlier));
-        may_repeat(event.kind)
+        may_repeat(event)
             && (event.kind, event.cell, event.value) == (earlier.kind, earlier.cell, earlier.value)
             && (!event.kind.is_read() || event.source == earlier.source || self.is_own(id))
     }
@@ -377,18 +377,17 @@ impl<S: System> Explorer<'_, S> {
     }
 }
 
-/// May a round with such an event be without consequence?
-fn may_repeat(kind: EventKind) -> bool {
-    !matches!(
-        kind,
+/// May a round with such an event be without consequence? A notification may if nobody waits for it.
+fn may_repeat(event: &Event) -> bool {
+    match event.kind {
+        EventKind::NotifyRead | EventKind::NotifyWrite => event.value == 0,
         EventKind::Choose
-            | EventKind::Signal
-            | EventKind::Await
-            | EventKind::WaitRead
-            | EventKind::WaitWrite
-            | EventKind::WaitUnlock
-            | EventKind::WakeRead
-            | EventKind::NotifyRead
-            | EventKind::NotifyWrite
-    )
+        | EventKind::Signal
+        | EventKind::Await
+        | EventKind::WaitRead
+        | EventKind::WaitWrite
+        | EventKind::WaitUnlock
+        | EventKind::WakeRead => false,
+        _ => true,
+    }
 }
