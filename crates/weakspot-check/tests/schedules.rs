@@ -45,6 +45,9 @@ fn pair(violation: &Violation) -> (weakspot_check::Access, weakspot_check::Acces
     (violation.store, violation.access)
 }
 
+/// From longer schedules no relaxed execution is built if too many stores would be pending at once.
+const ALWAYS_BUILT: usize = 1_000;
+
 /// Replays all findings; how many there were.
 fn findings_come_again(name: &str, program: &Program, options: &CheckOptions, report: &CheckReport) -> usize {
     if let Verdict::Error(witness) = &report.verdict {
@@ -69,7 +72,7 @@ fn findings_come_again(name: &str, program: &Program, options: &CheckOptions, re
         });
         assert_eq!(found.schedule, violation.schedule, "{name}");
         assert!(
-            found.relaxed.is_some() && found.passed.is_some(),
+            found.schedule.len() > ALWAYS_BUILT || found.relaxed.is_some() && found.passed.is_some(),
             "{name} under {:?}: no relaxed execution for {} {:?}",
             options.model,
             found.schedule,
