@@ -16,10 +16,14 @@ use super::{Done, MOST_PENDING, has_cycle};
 /// How many occurrences of the store in the execution are tried, the last one first.
 const MOST_OCCURRENCES: usize = 64;
 
+/// In long executions fewer are tried: so many steps are run in all.
+const MOST_STEPS: usize = 64_000;
+
 /// The relaxed execution, if holding back some occurrence of the store makes one.
 pub fn actions(machine: &Machine<'_>, found: &outcome::Violation) -> Option<Vec<Action>> {
     let steps = &found.actions;
-    let tried = occurrences(machine, found).into_iter().rev().take(MOST_OCCURRENCES);
+    let most = (MOST_STEPS / steps.len().max(1)).clamp(1, MOST_OCCURRENCES);
+    let tried = occurrences(machine, found).into_iter().rev().take(most);
     tried.filter_map(|held| Holding::new(*machine, held).run(steps)).find(|actions| has_cycle(machine, actions))
 }
 
