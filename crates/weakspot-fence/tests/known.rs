@@ -178,6 +178,7 @@ fn guided_search_asks_the_engine_it_is_told_to() {
     let engine = FenceEngine::Explicit;
     let report = ask(&endless, &FenceOptions { engine, ..FenceOptions::new(Tso, Goal::Spec) });
     assert!(!report.minimal, "{report:?}");
+    assert_eq!(report.placement.unwrap().cost, 2, "fences go from every gap as long as that can be proved");
 }
 
 #[test]
