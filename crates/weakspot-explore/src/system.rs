@@ -259,6 +259,11 @@ pub trait System {
     /// What the atomic a thread rests at makes of a value.
     fn update(&self, thread: ThreadId, current: i64) -> Update;
 
+    /// May the atomic a thread rests at ever wait ([`Update::Blocks`])?
+    fn may_block(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
     /// Lets all this happen again, in this order, as far as the threads do what they did: how many steps that was. The
     /// order is one that SC allows, so a read finds what was written last. A system that does nothing here is asked for
     /// every step by the other functions.

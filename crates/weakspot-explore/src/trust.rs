@@ -7,7 +7,7 @@
 //! | the paper | here |
 //! |---|---|
 //! | `Visit` | [`Explorer::extend`], [`Explorer::step`] |
-//! | `next(G)` | the first thread that can go on; the parts of one atomic are added together |
+//! | `next(G)` | `next`: the first thread that can go on; the parts of one atomic are added together |
 //! | the loop over sources of a read | [`Explorer::read`] |
 //! | `VisitCOs` | [`Explorer::write`] (direct), [`Explorer::push_revisits`] (after a revisit) |
 //! | `Deleted`, the maximality test of a revisit | [`Explorer::push_revisits`], [`Explorer::is_maximal`] |
@@ -21,7 +21,8 @@
 //! # What blocks
 //! Acquiring a mutex is an atomic whose read must find it free; being woken is a read that must find a notification
 //! that names the thread. Such a read may also be added reading the last write when that does not satisfy it: the
-//! thread is then stuck, and a later write may revisit the read. A graph in which some thread is still stuck at the end
+//! thread is then stuck, and a later write may revisit the read (`next`: if anybody else can go on, that comes first, and
+//! the read may find what it waits for at once). A graph in which some thread is still stuck at the end
 //! is a deadlock if every stuck read reads the last write of its cell, and else no execution (counted as blocked).
 //! The waiters of a condition variable are the bits of its value; `wait` sets the own bit, a notification clears one
 //! (each choice is explored) or all. A false `assume` leaves its thread behind in the same way: the others go on,
@@ -41,6 +42,7 @@
 //! A `choose` is an event without a cell. It counts as maximally added if it took its first value.
 
 mod ending;
+mod next;
 mod probe;
 mod reads;
 mod restart;
@@ -56,7 +58,7 @@ use weakspot_model::ids::ThreadId;
 
 use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
 use crate::linearise::Lineariser;
-use crate::system::{CellId, Misuse, Pending, Repeated, System, UNBOUND};
+use crate::system::{CellId, Misuse, Pending, Repeated, System};
 use probe::Loops;
 pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
@@ -371,43 +373,6 @@ impl<'s, S: System> Explorer<'s, S> {
         let frame = &self.frames[self.depth];
         visitor.covered(self.share);
         visitor.ended(&frame.graph, self.system, ending)
-    }
-
-    /// The paper's next(G), up to the thread: the first one that can go on, or that has just failed.
-    fn next_thread(&mut self) -> Option<(usize, Pending)> {
-        if self.system.threads() > self.graph().width() {
-            let threads = self.system.threads();
-            self.graph_mut().widen(threads);
-        }
-        for thread in 0..self.graph().width() {
-            let end = *self.graph().thread(thread);
-            if end.status != Status::Live && !(end.status == Status::Stuck && self.is_roused(thread)) {
-                continue;
-            }
-            let id = ThreadId::new(thread);
-            if !self.replays {
-                self.system.restore(id, end.token);
-            }
-            let pending = self.system.pending(id);
-            if pending.is_last() && pending != Pending::Failed {
-                self.graph_mut().thread_mut(thread).status = Status::Done;
-                continue;
-            }
-            if !self.is_waiting(pending) {
-                return Some((thread, pending));
-            }
-        }
-        None
-    }
-
-    /// Does the thread wait for the only write of a cell, or for being started?
-    #[inline]
-    fn is_waiting(&self, pending: Pending) -> bool {
-        match pending {
-            Pending::Absent | Pending::Await(UNBOUND) => true,
-            Pending::Await(cell) => self.graph().last_write(cell) == NONE,
-            _ => false,
-        }
     }
 
     /// Takes up an alternative of the frame; false if it is inconsistent.

@@ -393,6 +393,7 @@ impl<'b> Judge<'b> {
         self.report.blocked += report.blocked;
         self.report.borderline += report.borderline;
         self.report.events += report.events;
+        self.report.covered += report.covered;
         self.report.runs += report.runs;
         self.report.exhaustive &= report.exhaustive;
         self.report.bound = self.report.bound.or(report.bound);
@@ -587,6 +588,11 @@ impl Visitor<Live<'_>> for Judge<'_> {
         }
         self.watch(graph, runtime, ending);
         self.limits()
+    }
+
+    #[inline]
+    fn covered(&mut self, share: f64) {
+        self.report.covered += share;
     }
 
     fn wants_work(&self) -> bool {

@@ -141,6 +141,9 @@ pub struct Report {
     pub borderline: u64,
     /// Every execution was explored.
     pub exhaustive: bool,
+    /// How much of the search is done, of 1, if all branches at a point are taken to be equally large: a guess. Executions
+    /// divided by this are how many there may be.
+    pub covered: f64,
     /// How long it took.
     pub elapsed: Duration,
     /// Why an SC execution failed.
@@ -165,6 +168,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// How many executions there may be, where a limit ended the search before it was done.
+    fn guess(&self) -> Option<f64> {
+        let ended_early = matches!(self.bound, Some(Bound::Executions | Bound::Time));
+        (ended_early && self.covered > 0.0 && self.failure.is_none()).then(|| self.executions as f64 / self.covered)
+    }
+
     pub(crate) fn new(model: MemoryModel) -> Self {
         Self {
             verdict: Verdict::Safe,
@@ -175,6 +184,7 @@ impl Report {
             events: 0,
             borderline: 0,
             exhaustive: false,
+            covered: 0.0,
             elapsed: Duration::ZERO,
             failure: None,
             timeline: None,
@@ -404,7 +414,11 @@ impl fmt::Display for Report {
             write!(f, "\n\nnote: the loop at {place} {why}")?;
         }
         let more = if self.blocked > 0 { format!(" (and {} that ended blocked)", self.blocked) } else { String::new() };
-        let all = if self.exhaustive { "all of them" } else { "not all" };
+        let all = match self.guess() {
+            _ if self.exhaustive => "all of them".to_owned(),
+            Some(guess) => format!("of perhaps {guess:.0e}"),
+            None => "not all".to_owned(),
+        };
         write!(f, "\n\n{} executions{more}, {all}, in {:.3?}", self.executions, self.elapsed)
     }
 }

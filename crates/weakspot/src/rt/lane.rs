@@ -41,6 +41,8 @@ pub(crate) enum Operation {
     Rmw {
         object: u32,
         drains_all: bool,
+        /// May it wait?
+        may_block: bool,
         probe: *const (dyn Fn(Option<u64>) -> (u64, Effect) + 'static),
     },
     Fence(FenceKind),

@@ -313,11 +313,29 @@ impl Runtime {
 
     /// An atomic: the value it read. The caller writes memory afterwards if the probe says so for that value.
     pub(crate) fn rmw(&self, object: u32, drains_all: bool, probe: Probe<'_>, what: &'static str, place: Place) -> u64 {
+        self.rmw_that(false, object, drains_all, probe, what, place)
+    }
+
+    /// The same, if it may wait.
+    pub(crate) fn blocking_rmw(&self, object: u32, probe: Probe<'_>, what: &'static str, place: Place) -> u64 {
+        self.rmw_that(true, object, true, probe, what, place)
+    }
+
+    #[inline]
+    fn rmw_that(
+        &self,
+        may_block: bool,
+        object: u32,
+        drains_all: bool,
+        probe: Probe<'_>,
+        what: &'static str,
+        place: Place,
+    ) -> u64 {
         if !self.is_free() {
             // SAFETY: only the lifetime changes. The pointer is used while this thread is suspended in `post`, below,
             // and the probe outlives that.
             let probe = unsafe { std::mem::transmute::<Probe<'_>, Probe<'static>>(probe) };
-            let result = self.post(Operation::Rmw { object, drains_all, probe }, what, place);
+            let result = self.post(Operation::Rmw { object, drains_all, may_block, probe }, what, place);
             if !self.is_free() {
                 return result as u64;
             }

@@ -107,7 +107,7 @@ impl State {
                 write(step, value);
                 0
             }
-            (Step::Rmw { drains_all, writes }, Operation::Rmw { object, drains_all: now, probe })
+            (Step::Rmw { drains_all, writes }, Operation::Rmw { object, drains_all: now, probe, .. })
                 if drains_all == now =>
             {
                 let current = &mut find(objects, bound, object, step)?.value;
@@ -235,7 +235,8 @@ impl Runtime {
             None if !writes => state.causality.read(thread, again.object, failure),
             _ => return None,
         }
-        let operation = Operation::Rmw { object: again.object, drains_all, probe: &raw const NO_PROBE };
+        let operation =
+            Operation::Rmw { object: again.object, drains_all, may_block: false, probe: &raw const NO_PROBE };
         state.took(thread, again, operation, old as i64, written.map(|value| value as i64));
         Some(old)
     }

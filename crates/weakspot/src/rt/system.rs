@@ -160,6 +160,11 @@ impl System for Live<'_> {
         bind(&mut state.bound, object, cell);
     }
 
+    #[inline]
+    fn may_block(&self, thread: ThreadId) -> bool {
+        matches!(self.runtime.state.borrow().lanes[thread.index()].operation, Operation::Rmw { may_block: true, .. })
+    }
+
     fn repeat(&mut self, steps: &mut Vec<Repeated>) -> usize {
         self.runtime.follow(steps)
     }

@@ -52,7 +52,7 @@ impl Word {
             };
             (value, effect)
         };
-        let old = runtime.rmw(object, true, &probe, what, place);
+        let old = runtime.blocking_rmw(object, &probe, what, place);
         let written = match probe(Some(old)).1 {
             Effect::Writes(new) => {
                 self.value.store(new, Ordering::Relaxed);

@@ -1,0 +1,101 @@
+//! Who goes next.
+//!
+//! The paper's next(G) may be any function of the graph. Ours is the first thread that can go on, where a thread that
+//! would get stuck (it is about to acquire a mutex that is held, say) is *put off* while anybody else can go on.
+//!
+//! # Why putting off loses nothing and saves much
+//! If such a thread went on at once, its read would be added reading the last write, which it cannot go on from. The
+//! release of the mutex, when it comes, revisits that read: one graph in which the thread has the mutex next, and one in
+//! which it is stuck although the mutex is free, which is no execution and yet has to be run to its end. If the release
+//! comes first, the read finds it there, and the other graph never exists. Whatever else the read could have taken
+//! (earlier writes, taken by other atomics, whose reads it then revisits) it still can when it comes. And it comes: when
+//! nobody else can go on, those that were put off do, and are stuck then. Whether a thread is put off depends on
+//! the graph alone, so every graph is still built in one way.
+
+use weakspot_model::ids::ThreadId;
+
+use super::{Explorer, FREE};
+use crate::graph::{EventKind, NONE, Phase, Status};
+use crate::system::{CellId, Pending, System, UNBOUND, Update};
+
+/// Can a thread go on?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Readiness {
+    Ready,
+    /// It would get stuck.
+    PutOff,
+    /// There is nothing for it to do.
+    Waits,
+}
+
+impl<S: System> Explorer<'_, S> {
+    /// The paper's next(G), up to the thread: the first one that can go on, or that has just failed.
+    pub(super) fn next_thread(&mut self) -> Option<(usize, Pending)> {
+        if self.system.threads() > self.graph().width() {
+            let threads = self.system.threads();
+            self.graph_mut().widen(threads);
+        }
+        let mut put_off = None;
+        for thread in 0..self.graph().width() {
+            let end = *self.graph().thread(thread);
+            if end.status != Status::Live && !(end.status == Status::Stuck && self.is_roused(thread)) {
+                continue;
+            }
+            let id = ThreadId::new(thread);
+            if !self.replays {
+                self.system.restore(id, end.token);
+            }
+            let pending = self.system.pending(id);
+            if pending.is_last() && pending != Pending::Failed {
+                self.graph_mut().thread_mut(thread).status = Status::Done;
+                continue;
+            }
+            match self.readiness(thread, pending) {
+                Readiness::Ready => return Some((thread, pending)),
+                Readiness::PutOff if put_off.is_none() => put_off = Some((thread, pending)),
+                Readiness::PutOff | Readiness::Waits => {}
+            }
+        }
+        put_off
+    }
+
+    #[inline]
+    fn readiness(&self, thread: usize, pending: Pending) -> Readiness {
+        let waits = match pending {
+            Pending::Absent | Pending::Await(UNBOUND) => return Readiness::Waits,
+            Pending::Await(cell) if self.graph().last_write(cell) == NONE => return Readiness::Waits,
+            Pending::Lock(mutex) => self.is_held(mutex),
+            Pending::Wait { condvar, mutex } => match self.graph().thread(thread).phase {
+                Phase::Asleep => !self.is_woken(thread, condvar),
+                Phase::Woken => self.is_held(mutex),
+                Phase::Running | Phase::Entered => false,
+            },
+            Pending::Rmw { cell, .. } => self.system.may_block(ThreadId::new(thread)) && self.blocks(thread, cell),
+            _ => false,
+        };
+        if waits { Readiness::PutOff } else { Readiness::Ready }
+    }
+
+    /// Is a mutex held after all that has happened?
+    fn is_held(&self, mutex: CellId) -> bool {
+        mutex != UNBOUND && self.graph().final_value(mutex) != FREE
+    }
+
+    /// Is there a notification that wakes a thread?
+    fn is_woken(&self, thread: usize, condvar: CellId) -> bool {
+        let mut source = self.graph().last_write(condvar);
+        while source != NONE && !self.graph().happens_before_next_of(source, thread) {
+            if self.satisfies(thread, EventKind::WakeRead, condvar, source) {
+                return true;
+            }
+            source = self.graph().event(source).co_prev;
+        }
+        source != NONE && self.satisfies(thread, EventKind::WakeRead, condvar, source)
+    }
+
+    /// Does an atomic wait for another value than that after all that has happened?
+    fn blocks(&self, thread: usize, cell: CellId) -> bool {
+        let value = if cell == UNBOUND { return false } else { self.graph().final_value(cell) };
+        self.system.update(ThreadId::new(thread), value) == Update::Blocks
+    }
+}
