@@ -92,7 +92,6 @@ pub const SUITES: &[Suite] = &[
     Suite::new("crossbeam-epoch", "0.9.21", LOOM).cfg(Some("crossbeam_loom")).features("loom").promised(),
     Suite::new("st3", "0.4.1", &["--test", "integration"]).cfg(Some("st3_loom")).loom_0_5().promised(),
     Suite::new("arcshift", "0.4.10", LIB).features("loom"),
-    Suite::new("arcstr", "1.2.0", LIB),
     Suite::new("async-event", "0.2.1", LIB).cfg(Some("async_event_loom")).loom_0_5(),
     Suite::new("async_cell", "0.2.3", &["--test", "cell"]),
     Suite::new("blinkcast", "0.2.0", LIB),
