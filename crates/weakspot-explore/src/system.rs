@@ -170,6 +170,8 @@ pub enum LeftOut {
     ManyRounds,
     /// The loop writes something new in each round: those after one in which it has read nothing new.
     Writes,
+    /// The loop ends after another number of rounds each time, as if it asked a clock: what comes after its end.
+    Clock,
     /// The rounds of the loop differ from each other and go on: those after one in which it has read nothing new.
     Winds,
 }

@@ -98,6 +98,10 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
                 "writes in each round and never ends by itself: what it writes in rounds without news from other threads \
                  was explored for the first such round only"
             }
+            LeftOut::Clock => {
+                "ends after another number of rounds each time it is run (does it ask a clock?): its ending by itself was not \
+                 explored"
+            }
             LeftOut::Winds => {
                 "has rounds that differ and never ends by itself: rounds without news from other threads were not all \
                  explored"

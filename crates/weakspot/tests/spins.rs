@@ -293,6 +293,28 @@ fn a_lock_that_is_tried_so_many_times_is_followed_to_where_it_is_given_up() {
 }
 
 #[test]
+fn a_loop_that_ends_after_another_number_of_rounds_each_time_is_not_taken_to_end() {
+    use std::sync::atomic::AtomicUsize as Outside;
+    static CLOCK: Outside = Outside::new(0);
+    // The clock is slow enough for what is explored, and runs out when the loop is tried out.
+    let report = check(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = flag.clone();
+        let writer = thread::spawn(move || other.store(true, Release));
+        let deadline = CLOCK.load(Relaxed) + 400;
+        while !flag.load(Acquire) {
+            let now = CLOCK.load(Relaxed);
+            CLOCK.fetch_add(1 + (now.wrapping_mul(2_654_435_761) >> 9) % 3, Relaxed);
+            assert!(now < deadline, "timeout");
+            hint::spin_loop();
+        }
+        writer.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+    assert!(report.to_string().contains("clock"), "{report}");
+}
+
+#[test]
 fn random_schedules_get_past_a_loop_with_a_bound() {
     for rounds in [1, 3, 10] {
         let report = Builder { seed: Some(7), ..Builder::default() }.check(impatient(rounds));

@@ -8,6 +8,9 @@
 //! explored, or, if there are many, the first and the last ones. If it has not left after [`MOST_ROUNDS`] rounds, it
 //! never does.
 //!
+//! A loop that asks a clock ends after another number of rounds when it is tried out once more. No schedule says when
+//! such a loop ends; it is taken to go on.
+//!
 //! A thread is deterministic, so the answer depends on nothing but the results it was given, and is kept under a hash of
 //! these. A loop that has been tried out [`FULL_PROBES`] times with different results and never ended is tried out for
 //! [`FEW_ROUNDS`] rounds only after that. What a thread has counted in an endless loop and looks at later cannot be found out in this way.
@@ -44,6 +47,8 @@ pub(super) enum Fate {
     Leaves(u32),
     /// Rounds differ, but the thread does not get out.
     Winds,
+    /// The thread gets out, but not after the same number of rounds each time: it looks at a clock.
+    Wanders,
 }
 
 /// What is known of loops.
@@ -83,7 +88,7 @@ impl Loops {
         let times = self.endless.entry((marker, thread)).or_insert(Some(0));
         *times = match fate {
             Fate::Leaves(_) => None,
-            Fate::Endless | Fate::Winds => times.map(|times| times + 1),
+            Fate::Endless | Fate::Winds | Fate::Wanders => times.map(|times| times + 1),
         };
     }
 }
@@ -150,6 +155,7 @@ impl<S: System> Explorer<'_, S> {
             (Fate::Leaves(_), _) => return,
             (Fate::Endless, Idle::Waits | Idle::Repeats) => None,
             (Fate::Winds, Idle::Waits | Idle::Repeats) => Some(LeftOut::Winds),
+            (Fate::Wanders, _) => Some(LeftOut::Clock),
             (_, Idle::Writes) => Some(LeftOut::Writes),
         };
         self.graph_mut().thread_mut(thread).status = Status::Stuck;
@@ -265,7 +271,10 @@ impl<S: System> Explorer<'_, S> {
     /// Runs the thread alone from where it is.
     fn probe(&mut self, thread: usize, round: Round, marker: Token) -> Fate {
         let rounds = self.loops.rounds_to_try(marker, thread);
-        let fate = self.run_alone(thread, round, marker, rounds);
+        let mut fate = self.run_alone(thread, round, marker, rounds);
+        if matches!(fate, Fate::Leaves(_)) && self.run_alone(thread, round, marker, rounds) != fate {
+            fate = Fate::Wanders;
+        }
         self.loops.note_probe(marker, thread, fate);
         fate
     }

@@ -104,9 +104,10 @@ impl<S: System> Explorer<'_, S> {
         if self.repeats_round_before(first, last, marker) {
             return Some(Round { first, last, idle: Idle::Repeats });
         }
-        // The round before shows that this one does not repeat it.
+        // The round before had no news either, and yet this one does not repeat it.
         let before = self.graph().event(first).po_prev;
-        (before != NONE && self.marked_round(before, marker).is_some() && self.is_without_news(first, last))
+        let earlier = if before == NONE { None } else { self.marked_round(before, marker) };
+        (earlier.is_some_and(|earlier| self.is_without_news(earlier, before)) && self.is_without_news(first, last))
             .then_some(Round { first, last, idle: Idle::Writes })
     }
 
