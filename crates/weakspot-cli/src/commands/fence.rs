@@ -17,6 +17,7 @@ use weakspot_report::timeline::Execution;
 use weakspot_verify::abstraction;
 
 use super::limits;
+use super::replacement::Replacement;
 use super::values::{self, value_domains};
 use crate::args::{Domain, FenceArgs, FenceEngine, Goal, KeptInOrder, Strategy};
 use crate::exit::{Exit, Failure};
@@ -35,6 +36,10 @@ pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
     refuse_for_tests(args, language)?;
     let values = value_domains(&program, &args.value)?;
     let options = FenceOptions { language, values, ..fence_options(args) };
+    if let Some(path) = &args.output {
+        Replacement::is_possible(path)
+            .map_err(|error| Failure::Output { what: format!("`{}`", path.display()), error })?;
+    }
     let budget = limits::budget(&args.limits)?;
     let progress = SearchProgress::new(output, &program.source.name, "states");
     let report = weakspot_fence::infer(&program.source, &options, &budget, &progress);

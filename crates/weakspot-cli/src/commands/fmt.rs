@@ -1,6 +1,5 @@
 //! `weakspot fmt`: the canonical form of programs.
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use weakspot_front::weak;
 use weakspot_model::source::SourceFile;
 use weakspot_report::json;
 
+use super::replacement::Replacement;
 use crate::args::FmtArgs;
 use crate::exit::{Exit, Failure};
 use crate::input::{self, InputError};
@@ -95,17 +95,7 @@ fn write(program: &Formatted<'_>) -> Result<(), Failure> {
 }
 
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    // A link stays a link: the file it leads to is replaced.
-    let target = fs::canonicalize(path)?;
-    let metadata = fs::metadata(&target)?;
-    if metadata.permissions().readonly() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
-    }
-    let directory = target.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    fs::set_permissions(file.path(), metadata.permissions())?;
-    file.persist(&target).map_err(|error| error.error)?;
-    Ok(())
+    let mut replacement = Replacement::of(path)?;
+    replacement.write_all(text.as_bytes())?;
+    replacement.put_in_place()
 }

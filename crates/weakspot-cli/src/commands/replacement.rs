@@ -29,10 +29,14 @@ impl Replacement {
     /// A new file beside the target, which need not exist.
     pub fn of(path: &Path) -> io::Result<Self> {
         let target = target(path)?;
-        let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = new_file(directory)?;
+        let file = new_file(folder(&target)?)?;
         BEGUN.lock().unwrap_or_else(PoisonError::into_inner).push(file.path().to_owned());
         Ok(Self { target, file })
+    }
+
+    /// Could there be one, as far as can be seen without making it? For whoever is about to do long work first.
+    pub fn is_possible(path: &Path) -> io::Result<()> {
+        target(path).and_then(|target| folder(&target).map(|_| ()))
     }
 
     /// Puts it in the target's place, with the target's permissions.
@@ -69,11 +73,21 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+/// The folder of the target.
+fn folder(target: &Path) -> io::Result<&Path> {
+    let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no folder `{}`", folder.display())))
+}
+
 /// A file that others may read as they may read any new file.
 fn new_file(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".weakspot");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(directory)
+    // The name of the new file means nothing to anybody.
+    builder.tempfile_in(directory).map_err(|error| io::Error::from(error.kind()))
 }

@@ -128,6 +128,7 @@ fn what_cannot_be_written_is_an_error() {
         let run = workspace.run(&["fence", "sb.weak", "--model", "tso", "--output", target]);
         assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
         assert!(run.err.contains(target), "{}", run.err);
+        assert!(!run.err.contains(".weakspot"), "a name that nobody gave: {}", run.err);
     }
 }
 
