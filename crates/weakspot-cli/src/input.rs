@@ -118,7 +118,8 @@ pub fn program(path: &Path, output: &Output) -> Result<Program, Failure> {
 /// The same, and whether it is a litmus test.
 pub fn program_or_test(path: &Path, output: &Output) -> Result<(Program, bool), Failure> {
     let file = read(path)?;
-    let unnamed_test = path == Path::new("-") && file.text.trim_start().starts_with("X86 ");
+    let begins_like_a_test = ["X86 ", "(*"].iter().any(|&beginning| file.text.trim_start().starts_with(beginning));
+    let unnamed_test = path == Path::new("-") && begins_like_a_test;
     if is_litmus(path) || unnamed_test {
         return Ok((parse_litmus(&file)?.program, true));
     }

@@ -135,8 +135,10 @@ fn a_program_may_come_from_standard_input() {
     let run = Workspace::new().run_with_input(&["verify", "-", "--model", "tso"], STORE_BUFFERING);
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.out.starts_with("violated: <stdin> under tso"), "{}", run.out);
-    let run = Workspace::new().run_with_input(&["verify", "-", "--model", "tso"], SB_LITMUS);
-    assert_eq!(run.code, 1, "a litmus test is recognised: {run:?}");
+    for text in [SB_LITMUS.to_owned(), format!("(* of a file *)\n{}", SB_LITMUS.trim_start())] {
+        let run = Workspace::new().run_with_input(&["verify", "-", "--model", "tso"], &text);
+        assert_eq!(run.code, 1, "a litmus test is recognised: {run:?}");
+    }
 }
 
 #[test]
