@@ -28,7 +28,8 @@ use weakspot_explore::parallel::{Crew, Job, Key, Worker};
 use weakspot_explore::trust::Subtree;
 
 use crate::builder::Builder;
-use crate::model::{Judge, Part, explore, explore_part};
+use crate::judge::{Judge, Part};
+use crate::model::{explore, explore_part};
 use crate::report::Bound;
 use crate::rt::counts::Observed;
 use crate::rt::runtime::{LoopsLeftOut, MOST_WORKERS, Runtime, ThreadNumbers};

@@ -71,6 +71,7 @@ pub mod future;
 pub mod hint;
 mod impact;
 mod jobs;
+mod judge;
 pub mod lazy_static;
 mod macros;
 mod model;

@@ -23,7 +23,7 @@ use weakspot_model::ir::FenceKind;
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{Borderline, Random, schedule_text};
-use crate::model::{Evidence, Judge, too_long};
+use crate::judge::{Evidence, Judge, too_long};
 use crate::report::Bound;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;

@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 use crate::builder::{Builder, FailOn};
 use crate::failure::SourcePlace;
 use crate::impact::{self, Impact};
-use crate::model::{Found, borderlines, search};
+use crate::judge::{Found, borderlines};
+use crate::model::search;
 use crate::rt::Place;
 use crate::rt::runtime::Runtime;
 

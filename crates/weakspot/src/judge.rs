@@ -1,0 +1,386 @@
+//! What comes of the executions of a model: failures, violations with their evidence, figures, limits.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use weakspot_explore::buffered::Move;
+use weakspot_explore::exhaustive::{MonitorKind, Watcher};
+use weakspot_explore::graph::{EventKind, Graph, NONE};
+use weakspot_explore::linearise::{Lineariser, is_step};
+use weakspot_explore::monitor::Finding;
+use weakspot_explore::outcome::actions_of;
+use weakspot_explore::trust::{Ending, Subtree, Visitor};
+use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ids::ThreadId;
+use weakspot_model::machine::Action;
+
+use crate::builder::Builder;
+use crate::failure::{Failure, FailureKind};
+use crate::impact::{self, Borderline, ScStep};
+use crate::jobs::Colleague;
+use crate::report::{Bound, Report, Violation};
+use crate::rt::lane::Happened;
+use crate::rt::runtime::Runtime;
+use crate::rt::system::Live;
+use crate::rt::{Place, panics};
+use crate::strengthen::Candidate;
+use crate::strengthen::delays::{self, Delays};
+use crate::timeline::Timeline;
+
+/// A violation with what is needed to look for its impact.
+pub(crate) struct Found {
+    /// The addresses of its two places.
+    key: (usize, usize),
+    pub(crate) violation: Violation,
+    /// Changes one of which has to be made.
+    pub(crate) clause: Vec<Candidate>,
+    borderline: Borderline,
+}
+
+/// The borderline executions of violations.
+pub(crate) fn borderlines(found: &[Found]) -> Vec<Borderline> {
+    found.iter().map(|found| found.borderline.clone()).collect()
+}
+
+/// What was found in a part of the search.
+pub(crate) struct Part {
+    pub(crate) report: Report,
+    pub(crate) found: Vec<Found>,
+}
+
+/// An execution with a violation.
+pub(crate) struct Evidence {
+    pub(crate) borderline: Borderline,
+    /// What it delays, if it could be found out.
+    pub(crate) delays: Option<Delays>,
+}
+
+/// Judges every graph.
+pub(crate) struct Judge<'b> {
+    builder: &'b Builder,
+    watcher: Option<Watcher>,
+    pub(crate) kind: Option<MonitorKind>,
+    lineariser: Lineariser,
+    start: Instant,
+    graphs: u64,
+    /// Executions after which it gives up.
+    pub(crate) most: Option<u64>,
+    /// Time after which it gives up, as if there had been too many executions.
+    pub(crate) patience: Option<Duration>,
+    /// Where the other workers are, if there are any.
+    pub(crate) colleague: Option<Colleague<'b>>,
+    pub(crate) report: Report,
+    pub(crate) found: Vec<Found>,
+    /// The violation of two places, by their addresses.
+    pairs: FxHashMap<(usize, usize), usize>,
+}
+
+/// Pairs of places whose violations are kept.
+const MOST_VIOLATIONS: usize = 32;
+/// A thread that reads the same value at the same place so often in a row goes round a loop.
+const ENDLESS: usize = 2_000;
+
+impl<'b> Judge<'b> {
+    pub(crate) fn new(builder: &'b Builder, start: Instant) -> Self {
+        let kind = match builder.model {
+            _ if !builder.monitor => None,
+            MemoryModel::Sc => None,
+            MemoryModel::Tso => Some(MonitorKind::Sober),
+            MemoryModel::Pso => Some(MonitorKind::Operational(MemoryModel::Pso)),
+        };
+        Self {
+            builder,
+            watcher: kind.map(|kind| Watcher::new(kind, 1, 0)),
+            kind,
+            lineariser: Lineariser::default(),
+            start,
+            graphs: 0,
+            most: builder.max_executions,
+            patience: None,
+            colleague: None,
+            report: Report::new(builder.model),
+            found: Vec::new(),
+            pairs: FxHashMap::default(),
+        }
+    }
+
+    /// Executions so far, those that ended blocked included.
+    pub(crate) fn explored(&self) -> u64 {
+        self.report.executions + self.report.blocked
+    }
+
+    pub(crate) fn limits(&mut self) -> ControlFlow<()> {
+        self.graphs += 1;
+        if self.colleague.as_ref().is_some_and(|colleague| colleague.is_needless(self.graphs)) {
+            return ControlFlow::Break(());
+        }
+        if self.most.is_some_and(|most| self.explored() >= most) {
+            self.report.bound = Some(Bound::Executions);
+        } else if self.graphs.is_multiple_of(64) && (self.patience.is_some() || self.builder.max_duration.is_some()) {
+            let elapsed = self.start.elapsed();
+            if self.patience.is_some_and(|most| elapsed >= most) {
+                self.report.bound = Some(Bound::Executions);
+            } else if self.builder.max_duration.is_some_and(|most| elapsed >= most) {
+                self.report.bound = Some(Bound::Time);
+            }
+        }
+        if self.report.bound.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// The execution fails: keeps how it came to that.
+    fn note_failure(&mut self, graph: &Graph, runtime: &Runtime, failure: Failure) -> ControlFlow<()> {
+        let last = failure.thread.map_or(NONE, |thread| graph.thread(thread as usize).last);
+        self.lineariser.linearise_some(graph, |id| last == NONE || graph.happens_before(id, last));
+        let moves: Vec<Move> = steps_of(graph, self.lineariser.order())
+            .into_iter()
+            .map(|(thread, choice)| Move::Step { thread, choice })
+            .collect();
+        self.stop(runtime, failure, format!("sc:{}", impact::schedule_text(&moves)))
+    }
+
+    /// The run that was made last fails.
+    pub(crate) fn stop(&mut self, runtime: &Runtime, failure: Failure, schedule: String) -> ControlFlow<()> {
+        self.report.schedule = Some(schedule);
+        self.report.timeline = Some(Timeline::of_run(runtime));
+        self.report.failure = Some(failure);
+        ControlFlow::Break(())
+    }
+
+    fn watch(&mut self, graph: &Graph, runtime: &Runtime, ending: Ending) {
+        let Some(watcher) = &mut self.watcher else { return };
+        if !watcher.watch(graph, ending, &mut self.lineariser) {
+            return;
+        }
+        self.report.borderline += 1;
+        let found: Vec<Finding> = watcher.found().to_vec();
+        for Finding { store, access } in found {
+            let Some((one, other)) = happened(graph, store, runtime).zip(happened(graph, access, runtime)) else {
+                continue;
+            };
+            let mut lineariser = std::mem::take(&mut self.lineariser);
+            let model = self.builder.model;
+            self.note_violation(&one, &other, || evidence(&mut lineariser, graph, runtime, model, (store, access)));
+            self.lineariser = lineariser;
+        }
+    }
+
+    /// Takes over what was found in the next part of the search.
+    pub(crate) fn add(&mut self, part: Part) {
+        let Part { report, found } = part;
+        self.report.executions += report.executions;
+        self.report.blocked += report.blocked;
+        self.report.borderline += report.borderline;
+        self.report.events += report.events;
+        self.report.covered += report.covered;
+        self.report.runs += report.runs;
+        self.report.exhaustive &= report.exhaustive;
+        self.report.bound = self.report.bound.or(report.bound);
+        if report.failure.is_some() {
+            self.report.failure = report.failure;
+            self.report.timeline = report.timeline;
+            self.report.schedule = report.schedule;
+        }
+        for found in found {
+            match self.pairs.get(&found.key) {
+                Some(&known) => self.found[known].violation.executions += found.violation.executions,
+                None if self.found.len() == MOST_VIOLATIONS => {}
+                None => {
+                    self.pairs.insert(found.key, self.found.len());
+                    self.found.push(found);
+                }
+            }
+        }
+    }
+
+    /// A violation of two accesses was seen in one more execution.
+    pub(crate) fn note_violation(&mut self, one: &Happened, other: &Happened, evidence: impl FnOnce() -> Evidence) {
+        let address = |place: Place| std::ptr::from_ref(place).addr();
+        let key = (address(one.place), address(other.place));
+        let number = match self.pairs.get(&key) {
+            Some(&number) => number,
+            None if self.found.len() == MOST_VIOLATIONS => return,
+            None => {
+                let Evidence { borderline, delays } = evidence();
+                let (clause, pair) = delays.map_or_else(Default::default, |delays| (delays.clause, delays.pair));
+                let violation = Violation::of(one, other, pair);
+                self.found.push(Found { key, violation, clause, borderline });
+                self.pairs.insert(key, self.found.len() - 1);
+                self.found.len() - 1
+            }
+        };
+        self.found[number].violation.executions += 1;
+    }
+
+    /// A thread that does nothing but read the same again and again.
+    fn endless_loop(graph: &Graph, runtime: &Runtime) -> Option<Failure> {
+        if (graph.len() as usize) < ENDLESS {
+            return None;
+        }
+        let state = runtime.state();
+        // What each thread has read last, where, and how often in a row.
+        let mut rows: Vec<Option<(usize, i64, usize)>> = vec![None; state.lanes.len()];
+        for happened in &state.log {
+            let place = std::ptr::from_ref(happened.place).addr();
+            let row = &mut rows[happened.thread as usize];
+            let same = match *row {
+                Some((at, value, count)) if (at, value) == (place, happened.result) => count + 1,
+                _ => 1,
+            };
+            *row = Some((place, happened.result, same));
+            if same >= ENDLESS {
+                let why = format!("it has read {} {same} times in a row", happened.result);
+                return Some(too_long(happened.thread, happened.place, &why));
+            }
+        }
+        None
+    }
+}
+
+pub(crate) fn too_long(thread: u32, place: Place, why: &str) -> Failure {
+    let message = format!(
+        "thread {thread} goes round a loop that does not end here: {why}. If it waits for another thread, call \
+         `weakspot::hint::spin_loop()` (or `thread::yield_now()`) in each round: then one failing round is explored \
+         instead of all of them"
+    );
+    Failure::new(FailureKind::TooLong, message).of_thread(thread).at(Some(place.into()))
+}
+
+/// The loop of an execution that has grown too long: the place that comes up most among the last events.
+fn longest_loop(runtime: &Runtime, events: u32) -> Failure {
+    let state = runtime.state();
+    let mut counts: FxHashMap<(u32, usize), (usize, Place)> = FxHashMap::default();
+    for happened in state.log.iter().rev().take(1_000) {
+        let key = (happened.thread, std::ptr::from_ref(happened.place).addr());
+        counts.entry(key).or_insert((0, happened.place)).0 += 1;
+    }
+    let most = counts.iter().max_by_key(|((thread, place), (count, _))| (*count, *thread, *place));
+    match most {
+        Some((&(thread, _), &(_, place))) => {
+            too_long(thread, place, &format!("the execution has more than {events} events (see `max_events`)"))
+        }
+        None => Failure::new(FailureKind::TooLong, "an execution has too many events".to_owned()),
+    }
+}
+
+/// The execution up to and including the access of a finding.
+fn evidence(
+    lineariser: &mut Lineariser,
+    graph: &Graph,
+    runtime: &Runtime,
+    model: MemoryModel,
+    (store, access): (u32, u32),
+) -> Evidence {
+    lineariser.linearise_some(graph, |id| graph.happens_before(id, access));
+    let order = lineariser.order();
+    let before = order.iter().take_while(|&&id| id != store).filter(|&&id| is_step(graph.event(id))).count();
+    let borderline = Borderline { steps: steps_of(graph, order), store: before };
+    let delays = execution_of(graph, order, runtime, store)
+        .and_then(|(execution, write)| delays::of_finding(&execution, write, model));
+    Evidence { borderline, delays }
+}
+
+/// What happened in a linearisation, and where in it the store is.
+fn execution_of(graph: &Graph, order: &[u32], runtime: &Runtime, store: u32) -> Option<(Vec<Happened>, usize)> {
+    let state = runtime.state();
+    let mut logs: Vec<_> = (0..state.lanes.len())
+        .map(|thread| state.log.iter().filter(move |happened| happened.thread as usize == thread))
+        .collect();
+    let mut write = None;
+    let mut execution = Vec::new();
+    for &id in order {
+        let event = graph.event(id);
+        if is_step(event) && !matches!(event.kind, EventKind::WaitWrite) {
+            if id == store {
+                write = Some(execution.len());
+            }
+            execution.push(*logs[event.thread as usize].next()?);
+        }
+    }
+    Some((execution, write?))
+}
+
+/// The steps of a linearisation.
+fn steps_of(graph: &Graph, order: &[u32]) -> Vec<ScStep> {
+    let step = |action: &Action| match *action {
+        Action::Step { thread, choice } => Some((thread.index(), choice)),
+        _ => None,
+    };
+    actions_of(graph, order).iter().filter_map(step).collect()
+}
+
+/// What the log of the run says of an event.
+fn happened(graph: &Graph, id: u32, runtime: &Runtime) -> Option<Happened> {
+    let thread = graph.event(id).thread;
+    let resumes = |id: u32| {
+        let event = graph.event(id);
+        is_step(event) && !matches!(event.kind, EventKind::WaitWrite)
+    };
+    let mut before = 0;
+    let mut earlier = graph.event(id).po_prev;
+    while earlier != NONE {
+        before += usize::from(resumes(earlier));
+        earlier = graph.event(earlier).po_prev;
+    }
+    runtime.state().log.iter().filter(|happened| happened.thread == thread).nth(before).copied()
+}
+
+impl Visitor<Live<'_>> for Judge<'_> {
+    fn failed(&mut self, graph: &Graph, system: &mut Live<'_>, thread: ThreadId) -> ControlFlow<()> {
+        let runtime = system.runtime;
+        if runtime.counts.borrow().found || runtime.in_the_way.get() {
+            return ControlFlow::Break(());
+        }
+        let failure = runtime.failure.take();
+        let failure = failure.unwrap_or_else(|| panics::take_failure(runtime, u32::from(thread.0), None));
+        self.note_failure(graph, runtime, failure)
+    }
+
+    fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {
+        let runtime = system.runtime;
+        let failure = match ending {
+            Ending::Complete => {
+                self.report.executions += 1;
+                Self::endless_loop(graph, runtime)
+            }
+            Ending::Blocked | Ending::Failed | Ending::Bounded | Ending::Spinning => {
+                self.report.blocked += 1;
+                None
+            }
+            Ending::Deadlock if runtime.waits_with_timeout() => {
+                self.report.blocked += 1;
+                None
+            }
+            Ending::Wrong => runtime.failure.take(),
+            Ending::Deadlock => {
+                let message = format!("deadlock: nobody can go on{}", runtime.describe_waiting());
+                Some(Failure::new(FailureKind::Deadlock, message))
+            }
+            Ending::Livelock => {
+                let message = format!("livelock: nobody can end the waiting{}", runtime.describe_waiting());
+                Some(Failure::new(FailureKind::Livelock, message))
+            }
+            Ending::TooLong => Some(longest_loop(runtime, self.builder.max_events)),
+        };
+        if let Some(failure) = failure {
+            return self.note_failure(graph, runtime, failure);
+        }
+        self.watch(graph, runtime, ending);
+        self.limits()
+    }
+
+    #[inline]
+    fn covered(&mut self, share: f64) {
+        self.report.covered += share;
+    }
+
+    fn wants_work(&self) -> bool {
+        self.colleague.as_ref().is_some_and(Colleague::wants_work)
+    }
+
+    fn take(&mut self, subtree: Subtree) {
+        if let Some(colleague) = &mut self.colleague {
+            colleague.hand_out(subtree);
+        }
+    }
+}
