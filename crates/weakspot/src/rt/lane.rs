@@ -77,6 +77,29 @@ pub(crate) enum Operation {
     Failed,
 }
 
+impl Operation {
+    /// Its object; that of a wait is the condition variable.
+    #[inline]
+    pub(crate) fn object(self) -> Option<u32> {
+        Some(match self {
+            Self::Load(object)
+            | Self::Store(object, _)
+            | Self::InterlockedStore(object, _)
+            | Self::Rmw { object, .. }
+            | Self::Lock(object)
+            | Self::TryLock(object)
+            | Self::Unlock(object)
+            | Self::Wait { condvar: object, .. }
+            | Self::Notify { condvar: object, .. }
+            | Self::Spawn { birth: object, .. }
+            | Self::Begin(object)
+            | Self::End(object)
+            | Self::Join { end: object, .. } => object,
+            _ => return None,
+        })
+    }
+}
+
 /// One event of a run, for reports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Happened {

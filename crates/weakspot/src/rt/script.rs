@@ -81,7 +81,7 @@ impl State {
     pub(super) fn take_step(&mut self) -> Taken {
         let thread = self.script.steps[self.script.next].thread as usize;
         if self.script.steps[self.script.next].step == Step::Rest {
-            if let Some(object) = Self::object_of(self.lanes[thread].operation) {
+            if let Some(object) = self.lanes[thread].operation.object() {
                 find(&mut self.objects, &mut self.bound, object, &mut self.script.steps[self.script.next]);
             }
             self.script.next += 1;

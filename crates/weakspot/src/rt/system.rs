@@ -8,7 +8,7 @@ use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, Repe
 use weakspot_model::ids::{Site, ThreadId};
 
 use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
-use super::runtime::{Mode, Runtime, State};
+use super::runtime::{Mode, Runtime};
 use super::script::bind;
 use super::{enter, overflow, panics, stacks};
 use crate::failure::{Failure, FailureKind};
@@ -84,29 +84,6 @@ impl Runtime {
     }
 }
 
-impl State {
-    /// The object of an operation; of a wait, the condition variable.
-    #[inline]
-    pub(super) fn object_of(operation: Operation) -> Option<u32> {
-        Some(match operation {
-            Operation::Load(object)
-            | Operation::Store(object, _)
-            | Operation::InterlockedStore(object, _)
-            | Operation::Rmw { object, .. }
-            | Operation::Lock(object)
-            | Operation::TryLock(object)
-            | Operation::Unlock(object)
-            | Operation::Wait { condvar: object, .. }
-            | Operation::Notify { condvar: object, .. }
-            | Operation::Spawn { birth: object, .. }
-            | Operation::Begin(object)
-            | Operation::End(object)
-            | Operation::Join { end: object, .. } => object,
-            _ => return None,
-        })
-    }
-}
-
 /// The life of a thread inside its coroutine.
 fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
     let runtime = super::current().expect("invariant: coroutines run inside their runtime");
@@ -154,7 +131,7 @@ impl System for Live<'_> {
 
     fn bind(&mut self, thread: ThreadId, cell: CellId) {
         let state = &mut *self.runtime.state();
-        let object = State::object_of(state.lanes[thread.index()].operation);
+        let object = state.lanes[thread.index()].operation.object();
         let object = object.expect("invariant: only unbound objects are bound");
         state.objects[object as usize].cell = cell;
         bind(&mut state.bound, object, cell);

@@ -53,20 +53,9 @@ impl Kind {
             Operation::Rmw { object, drains_all: false, .. } if model == MemoryModel::Pso => {
                 Self::LooseAtomic { object, writes: written }
             }
-            Operation::Rmw { object, .. }
-            | Operation::InterlockedStore(object, _)
-            | Operation::Lock(object)
-            | Operation::TryLock(object)
-            | Operation::Unlock(object)
-            | Operation::Wait { condvar: object, .. }
-            | Operation::Notify { condvar: object, .. }
-            | Operation::Spawn { birth: object, .. }
-            | Operation::Begin(object)
-            | Operation::End(object)
-            | Operation::Join { end: object, .. } => Self::Barrier(Some(object)),
             Operation::Fence(FenceKind::StoreStore) => Self::StoreFence,
             Operation::Fence(_) => Self::Barrier(None),
-            _ => Self::Local,
+            other => other.object().map_or(Self::Local, |object| Self::Barrier(Some(object))),
         }
     }
 
