@@ -36,11 +36,7 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> Result<T> {
         match self.0 {
             Handle::Outside { handle, .. } => handle.join(),
-            Handle::Model { number, packet, .. } => {
-                let runtime = rt::current().expect("a thread of a model is joined by a thread of the model");
-                runtime.join(number, Location::caller());
-                take(&packet)
-            }
+            Handle::Model { number, packet, .. } => join(number, &packet),
         }
     }
 
@@ -67,6 +63,14 @@ impl<T> fmt::Debug for JoinHandle<T> {
     }
 }
 
+/// Waits until a thread of the model has ended: its value.
+#[track_caller]
+pub(super) fn join<T>(number: u32, packet: &Packet<T>) -> Result<T> {
+    let runtime = rt::current().expect("a thread of a model is joined by a thread of the model");
+    runtime.join(number, Location::caller());
+    take(packet)
+}
+
 /// Has a thread of the model ended? An event inside a model.
 #[track_caller]
 pub(super) fn is_finished<T>(number: u32, packet: &Packet<T>) -> bool {
@@ -75,7 +79,7 @@ pub(super) fn is_finished<T>(number: u32, packet: &Packet<T>) -> bool {
 }
 
 /// The value of a thread that has ended.
-pub(super) fn take<T>(packet: &Packet<T>) -> Result<T> {
+fn take<T>(packet: &Packet<T>) -> Result<T> {
     let value = packet.lock().unwrap_or_else(PoisonError::into_inner).take();
     value.ok_or_else(|| Box::new("the thread has left no value") as Box<dyn Any + Send>)
 }

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Thread;
-use super::handle::{Builder, Packet, Result, is_finished, take};
+use super::handle::{Builder, Packet, Result, is_finished, join};
 use crate::rt::{self, Place};
 
 /// Where scoped threads are started.
@@ -32,11 +32,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     pub fn join(self) -> Result<T> {
         match self.0 {
             Handle::Outside { handle, .. } => handle.join(),
-            Handle::Model { number, packet, .. } => {
-                let runtime = rt::current().expect("a thread of a model is joined by a thread of the model");
-                runtime.join(number, Location::caller());
-                take(&packet)
-            }
+            Handle::Model { number, packet, .. } => join(number, &packet),
         }
     }
 
