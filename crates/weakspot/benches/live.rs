@@ -1,7 +1,9 @@
 //! Executions and time of weakspot, loom and shuttle on the same programs, in one run.
 //!
 //! shuttle explores interleavings of sequentially consistent executions without reduction (its depth-first scheduler),
-//! loom explores its own approximation of C11, weakspot explores every SC trace once and watches for TSO.
+//! loom explores its own approximation of C11, weakspot explores every SC trace once and watches for TSO. All threads of a
+//! program are spawned, and references are counted by std's `Arc`, which none of the three sees: so the counts are those
+//! of the program's own accesses (loom's `Arc` alone would multiply its executions by three and more).
 //!
 //! `ours` leaves the others out, a name after that all programs but one. At the end: what a second worker is good for, and
 //! how much memory is in use over more than a million executions.
@@ -15,7 +17,7 @@ use weakspot::{Builder, FailOn};
 macro_rules! programs {
     ($module:ident, $root:ident) => {
         mod $module {
-            use $root::sync::Arc;
+            use std::sync::Arc;
             use $root::sync::atomic::{AtomicUsize, Ordering};
             use $root::thread;
 
@@ -30,9 +32,11 @@ macro_rules! programs {
                     x2.store(1, Ordering::Relaxed);
                     y2.load(Ordering::Relaxed)
                 });
-                y.store(1, Ordering::Relaxed);
-                x.load(Ordering::Relaxed);
-                let _ = one.join();
+                let two = thread::spawn(move || {
+                    y.store(1, Ordering::Relaxed);
+                    x.load(Ordering::Relaxed)
+                });
+                let _ = (one.join(), two.join());
             }
 
             pub fn increments() {
@@ -41,54 +45,68 @@ macro_rules! programs {
 
             pub fn increment(times: usize) {
                 let x = Arc::new(AtomicUsize::new(0));
-                let x2 = x.clone();
-                let one = thread::spawn(move || (0..times).for_each(|_| _ = x2.fetch_add(1, Ordering::AcqRel)));
-                (0..times).for_each(|_| _ = x.fetch_add(1, Ordering::AcqRel));
-                let _ = one.join();
+                let threads = [(); 2].map(|()| {
+                    let x = x.clone();
+                    thread::spawn(move || (0..times).for_each(|_| _ = x.fetch_add(1, Ordering::AcqRel)))
+                });
+                for thread in threads {
+                    let _ = thread.join();
+                }
+                assert_eq!(x.load(Ordering::Relaxed), 2 * times);
             }
 
             pub fn dekker() {
                 let (x, y) = pair();
-                let (x2, y2) = (x.clone(), y.clone());
-                let one = thread::spawn(move || {
-                    for round in 1..=2 {
-                        x2.store(round, Ordering::Release);
-                        y2.load(Ordering::Acquire);
-                        x2.store(0, Ordering::Release);
+                let two_rounds = |mine: Arc<AtomicUsize>, other: Arc<AtomicUsize>| {
+                    move || {
+                        for round in 1..=2 {
+                            mine.store(round, Ordering::Release);
+                            other.load(Ordering::Acquire);
+                            mine.store(0, Ordering::Release);
+                        }
                     }
-                });
-                for round in 1..=2 {
-                    y.store(round, Ordering::Release);
-                    x.load(Ordering::Acquire);
-                    y.store(0, Ordering::Release);
-                }
-                let _ = one.join();
+                };
+                let one = thread::spawn(two_rounds(x.clone(), y.clone()));
+                let two = thread::spawn(two_rounds(y, x));
+                let _ = (one.join(), two.join());
             }
 
             pub fn iriw() {
                 let (x, y) = pair();
+                let (x1, y1) = (x.clone(), y.clone());
                 let (x2, y2) = (x.clone(), y.clone());
                 let writers = [
-                    thread::spawn(move || x2.store(1, Ordering::Release)),
-                    thread::spawn(move || y2.store(1, Ordering::Release)),
+                    thread::spawn(move || x.store(1, Ordering::Release)),
+                    thread::spawn(move || y.store(1, Ordering::Release)),
                 ];
-                let (x2, y2) = (x.clone(), y.clone());
-                let reader = thread::spawn(move || (x2.load(Ordering::Acquire), y2.load(Ordering::Acquire)));
-                let _ = (y.load(Ordering::Acquire), x.load(Ordering::Acquire));
-                let _ = reader.join();
+                let readers = [
+                    thread::spawn(move || (x1.load(Ordering::Acquire), y1.load(Ordering::Acquire))),
+                    thread::spawn(move || (y2.load(Ordering::Acquire), x2.load(Ordering::Acquire))),
+                ];
                 for writer in writers {
                     let _ = writer.join();
+                }
+                for reader in readers {
+                    let _ = reader.join();
                 }
             }
 
             pub fn readers() {
                 let x = Arc::new(AtomicUsize::new(0));
+                let x2 = x.clone();
+                let writer = thread::spawn(move || x2.store(1, Ordering::Release));
                 let threads = [(); 3].map(|()| {
                     let x = x.clone();
                     thread::spawn(move || x.load(Ordering::Acquire))
                 });
-                x.store(1, Ordering::Release);
+                let _ = writer.join();
                 for thread in threads {
+                    let _ = thread.join();
+                }
+            }
+
+            pub fn joined() {
+                for thread in [(); 4].map(|()| thread::spawn(|| ())) {
                     let _ = thread.join();
                 }
             }
@@ -142,6 +160,7 @@ fn loom(subject: &Subject) -> Measured {
     let start = Instant::now();
     let mut builder = loom::model::Builder::new();
     builder.max_duration = Some(PATIENCE);
+    builder.max_threads = 5;
     builder.check(move || {
         COUNT.fetch_add(1, Ordering::Relaxed);
         body();
@@ -154,9 +173,12 @@ fn shuttle(subject: &Subject) -> Measured {
     let body = subject.shuttle;
     let mut config = shuttle::Config::new();
     config.max_time = Some(PATIENCE);
+    // shuttle leaves a panic hook behind that writes a line for every thread that loom unwinds: loom's comes back after it.
+    let hook = std::panic::take_hook();
     let start = Instant::now();
     let executions = shuttle::Runner::new(shuttle::scheduler::DfsScheduler::new(None, false), config).run(body);
     let elapsed = start.elapsed();
+    std::panic::set_hook(hook);
     Measured { executions: executions as u64, seconds: elapsed.as_secs_f64(), finished: elapsed < PATIENCE }
 }
 
@@ -247,6 +269,13 @@ fn main() {
             ours: ours::readers,
             loom: theirs::readers,
             shuttle: shuttled::readers,
+        },
+        Subject {
+            name: "4 joined",
+            executions: 1,
+            ours: ours::joined,
+            loom: theirs::joined,
+            shuttle: shuttled::joined,
         },
     ];
     let only_ours = std::env::args().any(|argument| argument == "ours");
