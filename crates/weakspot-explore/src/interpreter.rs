@@ -7,18 +7,17 @@
 //! # Cells
 //! Memory locations come first, then mutexes, then condition variables: see [`Cells`].
 
-use std::hash::BuildHasher;
+mod table;
 
-use hashbrown::HashTable;
-use rustc_hash::{FxBuildHasher, FxHashMap};
 use weakspot_model::ids::{CondvarId, Loc, MutexId, Pc, Site, ThreadId};
 use weakspot_model::ir::{Program, RmwOp, Thread};
 use weakspot_model::liveness::Liveness;
-use weakspot_model::local::{self, Advance, LocalState, Pause};
+use weakspot_model::local::{self, Advance, Pause};
 use weakspot_model::problem::{Fault, FaultKind, Problem};
 use weakspot_model::trace::Cell;
 
 use crate::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
+use table::{Node, Successor, ThreadTable};
 
 /// How memory locations, mutexes and condition variables are numbered as cells.
 #[derive(Debug, Clone, Copy)]
@@ -65,52 +64,6 @@ impl Cells {
     }
 }
 
-/// What is known of an interned local state.
-#[derive(Debug, Clone, Copy)]
-struct Node {
-    pending: Pending,
-    /// The operation, if it rests at an atomic.
-    update: Option<RmwOp<i64>>,
-    /// What went wrong, if it has failed.
-    fault: Option<Fault>,
-    pc: Pc,
-    inside: bool,
-    /// The same for all states that differ in `rounds` only.
-    behaviour: u32,
-    /// The successor found first; the others are in [`ThreadTable::successors`].
-    first: Option<(i64, Successor)>,
-}
-
-/// Where a result leads.
-#[derive(Debug, Clone, Copy)]
-struct Successor {
-    target: u32,
-    jumped_back: bool,
-}
-
-/// The interned states of one thread.
-#[derive(Debug, Default)]
-struct ThreadTable {
-    nodes: Vec<Node>,
-    states: Vec<Interned>,
-    /// Known successors by state and result.
-    successors: FxHashMap<(u32, i64), Successor>,
-    /// The numbers of all states that have not ended otherwise than regularly, by the hash of the state.
-    ids: HashTable<u32>,
-    /// The first state with these registers, whatever its rounds (only under a bound).
-    behaviours: FxHashMap<LocalState, u32>,
-    /// Where a misuse leads.
-    failures: FxHashMap<(u32, Misuse), u32>,
-}
-
-/// A local state, and how often each instruction was reached by a jump backwards (only under a bound).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Interned {
-    local: LocalState,
-    ended: bool,
-    rounds: Box<[u32]>,
-}
-
 /// The interpreter.
 #[derive(Debug)]
 pub struct Interpreter<'p> {
@@ -136,15 +89,14 @@ impl<'p> Interpreter<'p> {
             unroll,
             tokens: true,
             has_critical: program.threads.iter().any(|thread| thread.critical.contains(&true)),
-            tables: program.threads.iter().map(|_| ThreadTable::default()).collect(),
+            tables: program.threads.iter().map(|code| ThreadTable::new(code, unroll.is_some())).collect(),
             current: vec![0; program.threads.len()],
             jumped_back: vec![false; program.threads.len()],
         };
         for thread in program.thread_ids() {
-            let code = &program.threads[thread.index()];
-            let (local, advance) = local::start(code, &program.locations);
-            let rounds = if unroll.is_some() { vec![0; code.code.len()] } else { Vec::new() };
-            let first = this.intern(thread, local, advance, rounds);
+            let (local, advance) = local::start(&program.threads[thread.index()], &program.locations);
+            this.tables[thread.index()].running.local = local;
+            let first = this.intern(thread, advance);
             debug_assert_eq!(first, 0, "the first state of a thread has number 0");
         }
         this
@@ -169,7 +121,8 @@ impl<'p> Interpreter<'p> {
 
     /// What went wrong in a thread that has failed, in words.
     pub fn problem(&self, thread: ThreadId) -> Option<Problem> {
-        self.node(thread).fault.map(|fault| fault.describe(self.program, thread))
+        let fault = self.tables[thread.index()].faults.get(&self.current[thread.index()])?;
+        Some(fault.describe(self.program, thread))
     }
 
     /// The instruction a thread rests at.
@@ -184,10 +137,7 @@ impl<'p> Interpreter<'p> {
 
     /// Roughly how many bytes the tables of local states take.
     pub fn bytes(&self) -> u64 {
-        let registers: usize = self.program.threads.iter().map(|thread| thread.registers.len()).max().unwrap_or(0);
-        let state = size_of::<Node>() + size_of::<Interned>() + registers * size_of::<i64>() + 2 * size_of::<u32>();
-        let successors: usize = self.tables.iter().map(|table| table.successors.capacity()).sum();
-        (self.interned() * state + successors * size_of::<((u32, i64), Successor)>()) as u64
+        self.tables.iter().map(|table| table.bytes() as u64).sum()
     }
 
     /// How many local states are stored.
@@ -205,23 +155,16 @@ impl<'p> Interpreter<'p> {
     }
 
     /// The successor that is not known yet.
-    #[cold]
-    fn discover(&mut self, thread: ThreadId, from: u32, result: i64) -> u32 {
-        let state = &self.tables[thread.index()].states[from as usize];
-        let (mut local, rounds) = (state.local.clone(), state.rounds.to_vec());
-        let advance = local::resume(self.code(thread), &self.program.locations, &mut local, result);
-        let jumped_back = matches!(advance, Ok(Advance::Paused { jumped_back: true, .. }));
-        let target = self.intern(thread, local, advance, rounds);
+    #[inline(never)]
+    fn discover(&mut self, thread: ThreadId, from: u32, result: i64) -> Successor {
         let table = &mut self.tables[thread.index()];
-        let successor = Successor { target, jumped_back };
-        let first = &mut table.nodes[from as usize].first;
-        if first.is_none() {
-            *first = Some((result, successor));
-        } else {
-            table.successors.insert((from, result), successor);
-        }
-        self.jumped_back[thread.index()] = jumped_back;
-        target
+        table.load(from);
+        let code = &self.program.threads[thread.index()];
+        let advance = local::resume(code, &self.program.locations, &mut table.running.local, result);
+        let jumped_back = matches!(advance, Ok(Advance::Paused { jumped_back: true, .. }));
+        let successor = Successor { target: self.intern(thread, advance), jumped_back };
+        self.tables[thread.index()].note_successor(from, result, successor);
+        successor
     }
 
     fn misuse_fault(&self, thread: ThreadId, misuse: Misuse) -> Option<FaultKind> {
@@ -240,61 +183,38 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    fn intern(
-        &mut self,
-        thread: ThreadId,
-        mut local: LocalState,
-        advance: Result<Advance, Fault>,
-        mut rounds: Vec<u32>,
-    ) -> u32 {
+    /// The number of the state that a thread's table is in: this came of running up to it.
+    fn intern(&mut self, thread: ThreadId, advance: Result<Advance, Fault>) -> u32 {
         let code = self.code(thread);
-        let mut node = Node {
-            pending: Pending::Pruned,
-            update: None,
-            fault: None,
-            pc: local.pc,
-            inside: false,
-            behaviour: 0,
-            first: None,
-        };
+        let mut node = Node::new(Pending::Pruned, self.tables[thread.index()].running.local.pc);
         match advance {
-            Err(fault) => {
-                node.pending = Pending::Failed;
-                node.pc = fault.pc;
-                node.fault = Some(fault);
-            }
+            Err(fault) => return self.intern_failed(thread, fault),
             Ok(Advance::Pruned) => {}
             Ok(Advance::Paused { pause, jumped_back }) => {
                 (node.pending, node.update) = self.pending_at(pause);
-                node.inside = code.critical[local.pc.index()];
-                if jumped_back && let (Some(bound), Some(count)) = (self.unroll, rounds.get_mut(local.pc.index())) {
+                node.inside = code.critical[node.pc.index()];
+                let running = &mut self.tables[thread.index()].running;
+                if jumped_back
+                    && let (Some(bound), Some(count)) = (self.unroll, running.rounds.get_mut(node.pc.index()))
+                {
                     *count += 1;
                     if *count > bound {
                         node.pending = Pending::Bounded;
                     }
                 }
-                self.liveness[thread.index()].forget_dead(&mut local);
+                self.liveness[thread.index()].forget_dead(&mut running.local);
             }
         }
-        let ended = node.pending.is_last() && node.pending != Pending::Ended;
-        let state = Interned { local, ended, rounds: rounds.into() };
+        self.tables[thread.index()].intern(node)
+    }
+
+    /// The same for a thread that has failed.
+    #[cold]
+    fn intern_failed(&mut self, thread: ThreadId, fault: Fault) -> u32 {
         let table = &mut self.tables[thread.index()];
-        let hash = FxBuildHasher.hash_one(&state);
-        if !ended && let Some(&id) = table.ids.find(hash, |&id| table.states[id as usize] == state) {
-            return id;
-        }
-        let id = table.nodes.len() as u32;
-        node.behaviour = id;
-        if self.unroll.is_some() && !ended {
-            node.behaviour = *table.behaviours.entry(state.local.clone()).or_insert(id);
-        }
-        table.nodes.push(node);
-        table.states.push(state);
-        if !ended {
-            let states = &table.states;
-            table.ids.insert_unique(hash, id, |&id| FxBuildHasher.hash_one(&states[id as usize]));
-        }
-        id
+        let failed = table.intern(Node::new(Pending::Failed, fault.pc));
+        table.faults.insert(failed, fault);
+        failed
     }
 
     fn pending_at(&self, pause: Pause) -> (Pending, Option<RmwOp<i64>>) {
@@ -331,7 +251,7 @@ impl<'p> Interpreter<'p> {
                 Pause::Load { loc } => memory(loc.0),
                 Pause::ThreadRegister { thread, register } => {
                     let state = self.current[thread.index()];
-                    self.tables[thread.index()].states[state as usize].local.registers[register.index()]
+                    self.tables[thread.index()].register(state, register)
                 }
                 _ => return Ok(Judgement::Holds),
             };
@@ -375,17 +295,10 @@ impl System for Interpreter<'_> {
     #[inline]
     fn resume(&mut self, thread: ThreadId, result: i64) {
         let from = self.current[thread.index()];
-        let table = &self.tables[thread.index()];
-        let known = match table.nodes[from as usize].first {
-            Some((first, successor)) if first == result => Some(successor),
-            _ => table.successors.get(&(from, result)).copied(),
-        };
-        if let Some(Successor { target, jumped_back }) = known {
-            self.current[thread.index()] = target;
-            self.jumped_back[thread.index()] = jumped_back;
-            return;
-        }
-        self.current[thread.index()] = self.discover(thread, from, result);
+        let known = self.tables[thread.index()].successor(from, result);
+        let Successor { target, jumped_back } = known.unwrap_or_else(|| self.discover(thread, from, result));
+        self.current[thread.index()] = target;
+        self.jumped_back[thread.index()] = jumped_back;
     }
 
     fn fail(&mut self, thread: ThreadId, misuse: Misuse) {
@@ -395,10 +308,9 @@ impl System for Interpreter<'_> {
             return;
         }
         let kind = self.misuse_fault(thread, misuse).expect("invariant: the explorer reports real misuse only");
-        let state = &self.tables[thread.index()].states[from as usize];
-        let (local, rounds) = (state.local.clone(), state.rounds.to_vec());
-        let fault = Fault { pc: local.pc, kind };
-        let failed = self.intern(thread, local, Err(fault), rounds);
+        let pc = self.pc(thread);
+        self.tables[thread.index()].load(from);
+        let failed = self.intern_failed(thread, Fault { pc, kind });
         self.tables[thread.index()].failures.insert((from, misuse), failed);
         self.current[thread.index()] = failed;
     }
