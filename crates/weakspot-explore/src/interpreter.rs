@@ -11,7 +11,6 @@ mod table;
 
 use weakspot_model::ids::{CondvarId, Loc, MutexId, Pc, Site, ThreadId};
 use weakspot_model::ir::{Program, RmwOp, Thread};
-use weakspot_model::liveness::Liveness;
 use weakspot_model::local::{self, Advance, Pause};
 use weakspot_model::problem::{Fault, FaultKind, Problem};
 use weakspot_model::trace::Cell;
@@ -69,7 +68,6 @@ impl Cells {
 pub struct Interpreter<'p> {
     program: &'p Program,
     cells: Cells,
-    liveness: Vec<Liveness>,
     unroll: Option<u32>,
     tokens: bool,
     has_critical: bool,
@@ -85,17 +83,17 @@ impl<'p> Interpreter<'p> {
         let mut this = Self {
             program,
             cells: Cells::of(program),
-            liveness: program.threads.iter().map(Liveness::of).collect(),
             unroll,
             tokens: true,
             has_critical: program.threads.iter().any(|thread| thread.critical.contains(&true)),
-            tables: program.threads.iter().map(|code| ThreadTable::new(code, unroll.is_some())).collect(),
+            tables: Vec::new(),
             current: vec![0; program.threads.len()],
             jumped_back: vec![false; program.threads.len()],
         };
         for thread in program.thread_ids() {
-            let (local, advance) = local::start(&program.threads[thread.index()], &program.locations);
-            this.tables[thread.index()].running.local = local;
+            let code = &program.threads[thread.index()];
+            let (local, advance) = local::start(code, &program.locations);
+            this.tables.push(ThreadTable::new(code, local, unroll.is_some()));
             let first = this.intern(thread, advance);
             debug_assert_eq!(first, 0, "the first state of a thread has number 0");
         }
@@ -162,16 +160,16 @@ impl<'p> Interpreter<'p> {
         let code = &self.program.threads[thread.index()];
         let advance = local::resume(code, &self.program.locations, &mut table.running.local, result);
         let jumped_back = matches!(advance, Ok(Advance::Paused { jumped_back: true, .. }));
-        let successor = Successor { target: self.intern(thread, advance), jumped_back };
+        let successor = Successor::new(self.intern(thread, advance), jumped_back);
         self.tables[thread.index()].note_successor(from, result, successor);
         successor
     }
 
     fn misuse_fault(&self, thread: ThreadId, misuse: Misuse) -> Option<FaultKind> {
-        let node = self.node(thread);
-        match (misuse, node.pending) {
+        match (misuse, self.node(thread).pending) {
             (Misuse::Update(current), Pending::Rmw { cell, .. }) => {
-                local::rmw(node.update?, current, Loc(cell), &self.program.locations).err()
+                let op = self.tables[thread.index()].update(self.current[thread.index()]);
+                local::rmw(op, current, Loc(cell), &self.program.locations).err()
             }
             (Misuse::NotHolding, Pending::Unlock(mutex) | Pending::Wait { mutex, .. }) => {
                 match self.cells.cell(mutex) {
@@ -185,34 +183,34 @@ impl<'p> Interpreter<'p> {
 
     /// The number of the state that a thread's table is in: this came of running up to it.
     fn intern(&mut self, thread: ThreadId, advance: Result<Advance, Fault>) -> u32 {
-        let code = self.code(thread);
-        let mut node = Node::new(Pending::Pruned, self.tables[thread.index()].running.local.pc);
+        let (mut pending, mut update) = (Pending::Pruned, None);
         match advance {
             Err(fault) => return self.intern_failed(thread, fault),
             Ok(Advance::Pruned) => {}
             Ok(Advance::Paused { pause, jumped_back }) => {
-                (node.pending, node.update) = self.pending_at(pause);
-                node.inside = code.critical[node.pc.index()];
-                let running = &mut self.tables[thread.index()].running;
-                if jumped_back
-                    && let (Some(bound), Some(count)) = (self.unroll, running.rounds.get_mut(node.pc.index()))
-                {
-                    *count += 1;
-                    if *count > bound {
-                        node.pending = Pending::Bounded;
-                    }
+                (pending, update) = self.pending_at(pause);
+                if jumped_back && self.exceeds_bound(thread) {
+                    pending = Pending::Bounded;
                 }
-                self.liveness[thread.index()].forget_dead(&mut running.local);
             }
         }
-        self.tables[thread.index()].intern(node)
+        self.tables[thread.index()].intern(pending, update)
     }
 
-    /// The same for a thread that has failed.
+    /// A thread has reached an instruction by a jump backwards once more: is that too often?
+    fn exceeds_bound(&mut self, thread: ThreadId) -> bool {
+        let Some(bound) = self.unroll else { return false };
+        let running = &mut self.tables[thread.index()].running;
+        let count = &mut running.rounds[running.local.pc.index()];
+        *count += 1;
+        *count > bound
+    }
+
+    /// The number of a state in which a thread has failed.
     #[cold]
     fn intern_failed(&mut self, thread: ThreadId, fault: Fault) -> u32 {
         let table = &mut self.tables[thread.index()];
-        let failed = table.intern(Node::new(Pending::Failed, fault.pc));
+        let failed = table.intern_cut_off(Pending::Failed, fault.pc);
         table.faults.insert(failed, fault);
         failed
     }
@@ -284,8 +282,8 @@ impl System for Interpreter<'_> {
 
     #[inline]
     fn update(&self, thread: ThreadId, current: i64) -> Update {
-        let node = self.node(thread);
-        let (Pending::Rmw { cell, .. }, Some(op)) = (node.pending, node.update) else { return Update::Fails };
+        let Pending::Rmw { cell, .. } = self.node(thread).pending else { return Update::Fails };
+        let op = self.tables[thread.index()].update(self.current[thread.index()]);
         match local::rmw(op, current, Loc(cell), &self.program.locations) {
             Ok((result, written)) => Update::Acts { result, written },
             Err(_) => Update::Fails,
@@ -296,9 +294,9 @@ impl System for Interpreter<'_> {
     fn resume(&mut self, thread: ThreadId, result: i64) {
         let from = self.current[thread.index()];
         let known = self.tables[thread.index()].successor(from, result);
-        let Successor { target, jumped_back } = known.unwrap_or_else(|| self.discover(thread, from, result));
-        self.current[thread.index()] = target;
-        self.jumped_back[thread.index()] = jumped_back;
+        let successor = known.unwrap_or_else(|| self.discover(thread, from, result));
+        self.current[thread.index()] = successor.target();
+        self.jumped_back[thread.index()] = successor.jumped_back();
     }
 
     fn fail(&mut self, thread: ThreadId, misuse: Misuse) {
@@ -332,13 +330,13 @@ impl System for Interpreter<'_> {
 
     #[inline]
     fn same_state(&self, thread: ThreadId, one: Token, other: Token) -> bool {
-        let nodes = &self.tables[thread.index()].nodes;
-        nodes[one.0 as usize].behaviour == nodes[other.0 as usize].behaviour
+        self.tables[thread.index()].behave_alike(one.0, other.0)
     }
 
     #[inline]
     fn is_inside(&self, thread: ThreadId) -> bool {
-        self.node(thread).inside
+        let node = self.node(thread);
+        !matches!(node.pending, Pending::Failed | Pending::Pruned) && self.code(thread).critical[node.pc.index()]
     }
 
     fn has_critical(&self) -> bool {

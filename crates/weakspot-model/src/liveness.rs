@@ -71,6 +71,18 @@ impl Liveness {
         self.row(pc)[reg.index() / 64] >> (reg.index() % 64) & 1 == 1
     }
 
+    /// The registers that may be read at or after `pc` before they are written, in order.
+    pub fn live_at(&self, pc: Pc) -> impl Iterator<Item = Reg> + '_ {
+        self.row(pc).iter().enumerate().flat_map(|(word, &bits)| {
+            let mut left = bits;
+            std::iter::from_fn(move || {
+                let offset = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (offset < 64).then(|| Reg::new(word * 64 + offset))
+            })
+        })
+    }
+
     /// Sets the registers that no longer matter to 0.
     pub fn forget_dead(&self, local: &mut LocalState) {
         let row = self.row(local.pc);
@@ -219,6 +231,7 @@ mod tests {
         let liveness = Liveness::of(&thread(code, &[false]));
         let live = [0, 1, 2, 3].map(|pc| liveness.is_live(Pc(pc), Reg(0)));
         assert_eq!(live, [true, true, true, false]);
+        assert_eq!([2, 3].map(|pc| liveness.live_at(Pc(pc)).collect::<Vec<_>>()), [vec![Reg(0)], vec![]]);
         let mut local = LocalState { pc: Pc(3), registers: vec![7] };
         liveness.forget_dead(&mut local);
         assert_eq!(local.registers, [0]);
