@@ -80,7 +80,7 @@ impl Runtime {
         self.thread.set(0);
         let ended = enter(self, || self.storage.end_run());
         self.mode.set(mode);
-        ended
+        ended.and_then(|()| self.counts.borrow().check_leaks())
     }
 }
 
