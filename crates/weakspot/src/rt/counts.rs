@@ -188,24 +188,38 @@ pub(crate) fn cloned(key: usize, place: Place) {
     if let Some(runtime) = runtime()
         && let Some(word) = runtime.counted(key, 1, place)
     {
-        word.update("Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1));
+        word.update_at(place, "Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1));
     }
 }
 
-/// An owner is about to go. What is returned goes to [`dropped`].
-pub(crate) fn dropping(key: usize, physical: usize, place: Place) -> Option<LastOwner> {
-    let runtime = runtime()?;
-    let observed = runtime.counted(key, physical, place);
+/// What [`dropping`] tells [`dropped`].
+pub(crate) struct Dropping {
+    is_last: bool,
+    /// In the destructor of what the thread was before.
+    before: Option<LastOwner>,
+}
+
+/// An owner is about to go. `physical` is how many there are.
+pub(crate) fn dropping(key: usize, physical: impl Fn() -> usize, place: Place) -> Option<Dropping> {
+    let Some(runtime) = runtime() else {
+        return current().map(|_| Dropping { is_last: physical() == 1, before: None });
+    };
+    let observed = runtime.counted(key, physical(), place);
+    let (dropped, made) = {
+        let counted = &runtime.counts.borrow().counted[&key];
+        (counted.dropped, counted.made)
+    };
     if let Some(word) = &observed {
-        word.update("drop of an Arc", Sync::AcqRel, |count| Step::Write(count.saturating_sub(1)));
+        // The compiler calls destructors, so there is no place in the source; others may come first.
+        word.update_at(made, "drop of an Arc", Sync::AcqRel, |count| Step::Write(count.saturating_sub(1)));
     }
-    let (dropped, thread) = (runtime.counts.borrow().counted[&key].dropped, runtime.thread.get());
-    if physical > 1 {
-        runtime.state().causality.write(thread, dropped, Sync::Release, true);
-        return None;
-    }
-    let before = runtime.state().lanes[thread as usize].last_owner_of;
+    let thread = runtime.thread.get();
     let state = &mut *runtime.state();
+    let before = state.lanes[thread as usize].last_owner_of;
+    if physical() > 1 {
+        state.causality.write(thread, dropped, Sync::Release, true);
+        return Some(Dropping { is_last: false, before });
+    }
     if observed.is_none() {
         // Does who comes last depend on the order? It matters if the destructor does something that others can see.
         let is_last = state.causality.ask(thread, dropped);
@@ -216,15 +230,14 @@ pub(crate) fn dropping(key: usize, physical: usize, place: Place) -> Option<Last
         }
     }
     state.causality.read(thread, dropped, Sync::Acquire);
-    before
+    Some(Dropping { is_last: true, before })
 }
 
-/// An owner is gone.
-pub(crate) fn dropped(key: usize, physical: usize, before: Option<LastOwner>) {
-    if physical > 1 {
+/// An owner is gone. Also called when the run is over and what it stored is destroyed.
+pub(crate) fn dropped(key: usize, Dropping { is_last, before }: Dropping) {
+    if !is_last {
         return;
     }
-    // Also at the end of a run, when what it stored is destroyed.
     if let Some(runtime) = current() {
         if !runtime.is_free() {
             let thread = runtime.thread.get() as usize;

@@ -33,6 +33,7 @@ mod local;
 pub(crate) mod objects;
 pub(crate) mod overflow;
 pub(crate) mod panics;
+mod quarantine;
 pub(crate) mod runtime;
 pub(crate) mod script;
 pub(crate) mod stacks;
