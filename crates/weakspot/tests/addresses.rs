@@ -56,7 +56,8 @@ fn a_stack_whose_nodes_are_freed_is_explored_completely() {
         /// One thread only: nodes are freed at once.
         fn pop(&self) -> Option<u32> {
             // SAFETY: nobody else frees nodes.
-            let popped = self.0.fetch_update(SeqCst, SeqCst, |head| unsafe { head.as_ref() }.map(|node| node.next)).ok()?;
+            let popped =
+                self.0.fetch_update(SeqCst, SeqCst, |head| unsafe { head.as_ref() }.map(|node| node.next)).ok()?;
             // SAFETY: it comes from `push` and is in no stack any more.
             Some(unsafe { Box::from_raw(popped) }.value)
         }

@@ -19,13 +19,12 @@ use tested::cell::{Cell, ConstPtr, MutPtr, UnsafeCell};
 use tested::future::{AtomicWaker, block_on};
 use tested::model::Builder as Model;
 use tested::sync::atomic::{
-    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16,
-    AtomicU32, AtomicU64, AtomicUsize, fence, spin_loop_hint,
+    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32,
+    AtomicU64, AtomicUsize, fence, spin_loop_hint,
 };
 use tested::sync::mpsc::{Receiver, Sender, channel};
 use tested::sync::{
-    Arc, Barrier, Condvar, Mutex, MutexGuard, Notify, RwLock, RwLockReadGuard, RwLockWriteGuard,
-    WaitTimeoutResult,
+    Arc, Barrier, Condvar, Mutex, MutexGuard, Notify, RwLock, RwLockReadGuard, RwLockWriteGuard, WaitTimeoutResult,
 };
 use tested::thread::{AccessError, Builder, JoinHandle, LocalKey, Thread, ThreadId};
 
@@ -52,16 +51,11 @@ macro_rules! common {
         let _: fn(&$atomic, $value, Ordering) = <$atomic>::store;
         let _: fn(&$atomic, $value, Ordering) -> $value = <$atomic>::swap;
         let _: fn(&$atomic, $value, $value, Ordering) -> $value = <$atomic>::compare_and_swap;
-        let _: fn(&$atomic, $value, $value, Ordering, Ordering) -> Result<$value, $value> =
-            <$atomic>::compare_exchange;
+        let _: fn(&$atomic, $value, $value, Ordering, Ordering) -> Result<$value, $value> = <$atomic>::compare_exchange;
         let _: fn(&$atomic, $value, $value, Ordering, Ordering) -> Result<$value, $value> =
             <$atomic>::compare_exchange_weak;
-        let _: fn(
-            &$atomic,
-            Ordering,
-            Ordering,
-            fn($value) -> Option<$value>,
-        ) -> Result<$value, $value> = <$atomic>::fetch_update::<fn($value) -> Option<$value>>;
+        let _: fn(&$atomic, Ordering, Ordering, fn($value) -> Option<$value>) -> Result<$value, $value> =
+            <$atomic>::fetch_update::<fn($value) -> Option<$value>>;
     };
 }
 
@@ -175,8 +169,7 @@ fn locks() {
     let _: for<'a> fn(&'a RwLock<u8>) -> LockResult<RwLockReadGuard<'a, u8>> = RwLock::read;
     let _: for<'a> fn(&'a RwLock<u8>) -> LockResult<RwLockWriteGuard<'a, u8>> = RwLock::write;
     let _: for<'a> fn(&'a RwLock<u8>) -> TryLockResult<RwLockReadGuard<'a, u8>> = RwLock::try_read;
-    let _: for<'a> fn(&'a RwLock<u8>) -> tested::sync::TryLockResult<RwLockWriteGuard<'a, u8>> =
-        RwLock::try_write;
+    let _: for<'a> fn(&'a RwLock<u8>) -> tested::sync::TryLockResult<RwLockWriteGuard<'a, u8>> = RwLock::try_write;
     let _: for<'a> fn(&'a mut RwLock<u8>) -> LockResult<&'a mut u8> = RwLock::get_mut;
     let _: fn(RwLock<u8>) -> LockResult<u8> = RwLock::into_inner;
     is_guard::<RwLockReadGuard<'static, u8>>();
@@ -187,13 +180,9 @@ fn locks() {
     is_debug::<Condvar>();
     is_default::<Condvar>();
     let _: fn() -> Condvar = Condvar::new;
-    let _: for<'a> fn(&Condvar, MutexGuard<'a, u8>) -> LockResult<MutexGuard<'a, u8>> =
-        Condvar::wait::<u8>;
-    let _: for<'a> fn(
-        &Condvar,
-        MutexGuard<'a, u8>,
-        Duration,
-    ) -> LockResult<(MutexGuard<'a, u8>, WaitTimeoutResult)> = Condvar::wait_timeout::<u8>;
+    let _: for<'a> fn(&Condvar, MutexGuard<'a, u8>) -> LockResult<MutexGuard<'a, u8>> = Condvar::wait::<u8>;
+    let _: for<'a> fn(&Condvar, MutexGuard<'a, u8>, Duration) -> LockResult<(MutexGuard<'a, u8>, WaitTimeoutResult)> =
+        Condvar::wait_timeout::<u8>;
     let _: fn(&Condvar) = Condvar::notify_one;
     let _: fn(&Condvar) = Condvar::notify_all;
     is_debug::<WaitTimeoutResult>();
@@ -221,8 +210,7 @@ fn channels_and_futures() {
     let _: fn(&Sender<Mutex<u8>>) -> Sender<Mutex<u8>> = Clone::clone;
     let _: fn(&Receiver<u8>) -> Result<u8, std::sync::mpsc::RecvError> = Receiver::recv;
     let _: fn(&Receiver<u8>) -> Result<u8, std::sync::mpsc::TryRecvError> = Receiver::try_recv;
-    let _: fn(&Receiver<u8>, Duration) -> Result<u8, std::sync::mpsc::RecvTimeoutError> =
-        Receiver::recv_timeout;
+    let _: fn(&Receiver<u8>, Duration) -> Result<u8, std::sync::mpsc::RecvTimeoutError> = Receiver::recv_timeout;
 
     is_shared::<AtomicWaker>();
     is_debug::<AtomicWaker>();

@@ -76,8 +76,8 @@ impl Counts {
             return Ok(());
         }
         places.sort();
-        let list: String = places.iter().map(|place| format!("\n  made at {place}")).collect();
-        Err(format!("{} Arc(s) leaked: an owner was never dropped{list}", places.len()))
+        let list: Vec<String> = places.iter().map(|place| format!("  made at {place}")).collect();
+        Err(format!("{} Arc(s) leaked: an owner was never dropped\n{}", list.len(), list.join("\n")))
     }
 
     /// The last owner is gone. Weak pointers may still ask for a count that is observed.

@@ -4,9 +4,9 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::causality::Sync;
-use super::{Place, current};
 use super::lane::Effect;
 use super::objects::Stamp;
+use super::{Place, current};
 
 /// What an update makes of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +39,7 @@ impl Word {
     }
 
     /// The same, said to be somewhere else.
-    pub(crate) fn update_at(
-        &self,
-        place: Place,
-        what: &'static str,
-        sync: Sync,
-        step: impl Fn(u64) -> Step,
-    ) -> u64 {
+    pub(crate) fn update_at(&self, place: Place, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
         let runtime = current().expect("a state word is updated inside a model only");
         let object = self.stamp.object(
             runtime,
