@@ -21,6 +21,7 @@ pub mod hint;
 pub mod model;
 pub mod sync;
 pub mod thread;
+mod words;
 
 pub use model::model;
 pub use weakspot::{alloc, future, lazy_static, thread_local};

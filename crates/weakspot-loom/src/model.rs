@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::words;
+
 /// loom's limit on branches when nobody says otherwise. It is there because loom does not see that a loop makes no
 /// progress; a number that nobody chose is no reason to stop.
 const DEFAULT_MAX_BRANCHES: usize = 1_000;
@@ -86,7 +88,8 @@ impl Builder {
         {
             panic!("{}: {error}\n{report}", file.display());
         }
-        assert!(!report.is_failure(), "{report}");
+        let words = words::of_loom(&report).map(|words| format!("\n\nin loom's words: {words}"));
+        assert!(!report.is_failure(), "{report}{}", words.unwrap_or_default());
     }
 
     /// The same options for weakspot; `WEAKSPOT_*` variables count where loom has no word.

@@ -27,14 +27,14 @@ impl<T> UnsafeCell<T> {
 impl<T: ?Sized> UnsafeCell<T> {
     /// Reads the memory through a pointer.
     #[track_caller]
-    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+    pub fn with<F: FnOnce(*const T) -> R, R>(&self, read: F) -> R {
         self.tracked.read();
         read(self.data.get())
     }
 
     /// Writes the memory through a pointer.
     #[track_caller]
-    pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+    pub fn with_mut<F: FnOnce(*mut T) -> R, R>(&self, write: F) -> R {
         self.tracked.write();
         write(self.data.get())
     }
@@ -86,7 +86,7 @@ impl<T: ?Sized> ConstPtr<T> {
 
     /// Works with the raw pointer.
     #[track_caller]
-    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+    pub fn with<F: FnOnce(*const T) -> R, R>(&self, read: F) -> R {
         self.tracked.read();
         read(self.pointer)
     }
@@ -119,7 +119,7 @@ impl<T: ?Sized> MutPtr<T> {
 
     /// Works with the raw pointer.
     #[track_caller]
-    pub fn with<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+    pub fn with<F: FnOnce(*mut T) -> R, R>(&self, write: F) -> R {
         self.tracked.write();
         write(self.pointer)
     }

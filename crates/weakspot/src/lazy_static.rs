@@ -7,6 +7,10 @@ use crate::rt;
 use crate::sync::OnceLock;
 use std::fmt;
 
+// loom has them here, too.
+#[doc(hidden)]
+pub use crate::thread::{AccessError, panicking, yield_now};
+
 /// A value that is made on first use.
 pub struct Lazy<T: 'static> {
     init: fn() -> T,
@@ -32,7 +36,7 @@ impl<T: 'static> Lazy<T> {
             return self.outside.get_or_init(self.init);
         }
         let cell: &'static OnceLock<T> = rt::run_local((&raw const *self).cast(), OnceLock::new);
-        cell.get_or_init(self.init)
+        cell.get_or_make(self.init)
     }
 }
 

@@ -31,8 +31,8 @@ macro_rules! thread_local {
             }
             fn __outside(
                 f: &mut dyn ::core::ops::FnMut(&$type),
-            ) -> ::core::result::Result<(), ::std::thread::AccessError> {
-                ::std::thread_local! {
+            ) -> ::core::result::Result<(), $crate::rt::standard::thread::AccessError> {
+                $crate::rt::standard::thread_local! {
                     static OUTSIDE: $type = __init();
                 }
                 OUTSIDE.try_with(|value| f(value))

@@ -19,6 +19,10 @@ struct Counted {
     dropped: u32,
     /// Its count as a state word, if it is observed.
     word: Option<Rc<Word>>,
+    /// It may outlive the run: it was made for a static.
+    kept: bool,
+    /// Its last owner is gone.
+    is_over: bool,
 }
 
 /// A thread that destroys what an `Arc` has owned.
@@ -63,6 +67,27 @@ impl Counts {
         self.counted.clear();
         self.ends.clear();
     }
+
+    /// Complains if there are `Arc`s of this run that still have an owner.
+    pub(crate) fn check_leaks(&self) -> Result<(), String> {
+        let leaked = self.counted.values().filter(|counted| !(counted.old || counted.kept || counted.is_over));
+        let mut places: Vec<Place> = leaked.map(|counted| counted.made).collect();
+        if places.is_empty() {
+            return Ok(());
+        }
+        places.sort();
+        let list: Vec<String> = places.iter().map(|place| format!("  made at {place}")).collect();
+        Err(format!("{} Arc(s) leaked: an owner was never dropped\n{}", list.len(), list.join("\n")))
+    }
+
+    /// The last owner is gone. Weak pointers may still ask for a count that is observed.
+    fn end(&mut self, key: usize) {
+        let Some(counted) = self.counted.get_mut(&key) else { return };
+        counted.is_over = true;
+        if counted.word.is_none() {
+            self.counted.remove(&key);
+        }
+    }
 }
 
 /// How a count is to be asked for.
@@ -89,12 +114,13 @@ impl Runtime {
 
     fn counted_as(&self, key: usize, physical: usize, place: Place, new: bool) -> Option<Rc<Word>> {
         let (word, old) = {
+            let kept = new && self.state().lanes[self.thread.get() as usize].keeping > 0;
             let counts = &mut *self.counts.borrow_mut();
             let observed = &counts.observed;
             let counted = counts.counted.entry(key).or_insert_with(|| {
                 let dropped = self.add_object(Object::new(0, place));
                 let word = observed.places.contains(&address(place)).then(|| Rc::new(Word::new(physical as u64)));
-                Counted { made: place, old: !new, dropped, word }
+                Counted { made: place, old: !new, dropped, word, kept, is_over: false }
             });
             (counted.word.clone(), counted.old)
         };
@@ -146,29 +172,54 @@ pub(crate) fn made(key: usize, place: Place) {
     }
 }
 
+/// Makes a value that a static may keep until the execution is over, and longer: its `Arc`s are no leaks.
+pub(crate) fn keeping<R>(make: impl FnOnce() -> R) -> R {
+    let Some(runtime) = runtime() else { return make() };
+    let thread = runtime.thread.get() as usize;
+    let change = |by: i32| runtime.state().lanes[thread].keeping += by;
+    change(1);
+    let made = make();
+    change(-1);
+    made
+}
+
 /// An owner is added.
 pub(crate) fn cloned(key: usize, place: Place) {
     if let Some(runtime) = runtime()
         && let Some(word) = runtime.counted(key, 1, place)
     {
-        word.update("Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1));
+        word.update_at(place, "Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1));
     }
 }
 
-/// An owner is about to go. What is returned goes to [`dropped`].
-pub(crate) fn dropping(key: usize, physical: usize, place: Place) -> Option<LastOwner> {
-    let runtime = runtime()?;
-    let observed = runtime.counted(key, physical, place);
+/// What [`dropping`] tells [`dropped`].
+pub(crate) struct Dropping {
+    is_last: bool,
+    /// In the destructor of what the thread was before.
+    before: Option<LastOwner>,
+}
+
+/// An owner is about to go. `physical` is how many there are.
+pub(crate) fn dropping(key: usize, physical: impl Fn() -> usize, place: Place) -> Option<Dropping> {
+    let Some(runtime) = runtime() else {
+        return current().map(|_| Dropping { is_last: physical() == 1, before: None });
+    };
+    let observed = runtime.counted(key, physical(), place);
+    let (dropped, made) = {
+        let counted = &runtime.counts.borrow().counted[&key];
+        (counted.dropped, counted.made)
+    };
     if let Some(word) = &observed {
-        word.update("drop of an Arc", Sync::AcqRel, |count| Step::Write(count.saturating_sub(1)));
+        // The compiler calls destructors, so there is no place in the source; others may come first.
+        word.update_at(made, "drop of an Arc", Sync::AcqRel, |count| Step::Write(count.saturating_sub(1)));
     }
-    let (dropped, thread) = (runtime.counts.borrow().counted[&key].dropped, runtime.thread.get());
-    if physical > 1 {
-        runtime.state().causality.write(thread, dropped, Sync::Release, true);
-        return None;
-    }
-    let before = runtime.state().lanes[thread as usize].last_owner_of;
+    let thread = runtime.thread.get();
     let state = &mut *runtime.state();
+    let before = state.lanes[thread as usize].last_owner_of;
+    if physical() > 1 {
+        state.causality.write(thread, dropped, Sync::Release, true);
+        return Some(Dropping { is_last: false, before });
+    }
     if observed.is_none() {
         // Does who comes last depend on the order? It matters if the destructor does something that others can see.
         let is_last = state.causality.ask(thread, dropped);
@@ -179,22 +230,20 @@ pub(crate) fn dropping(key: usize, physical: usize, place: Place) -> Option<Last
         }
     }
     state.causality.read(thread, dropped, Sync::Acquire);
-    before
+    Some(Dropping { is_last: true, before })
 }
 
-/// An owner is gone.
-pub(crate) fn dropped(key: usize, physical: usize, before: Option<LastOwner>) {
-    if physical > 1 {
+/// An owner is gone. Also called when the run is over and what it stored is destroyed.
+pub(crate) fn dropped(key: usize, Dropping { is_last, before }: Dropping) {
+    if !is_last {
         return;
     }
-    if let Some(runtime) = runtime() {
-        let thread = runtime.thread.get() as usize;
-        runtime.state().lanes[thread].last_owner_of = before;
-        let mut counts = runtime.counts.borrow_mut();
-        // Weak pointers may still ask for a count that is observed.
-        if counts.counted.get(&key).is_some_and(|counted| counted.word.is_none()) {
-            counts.counted.remove(&key);
+    if let Some(runtime) = current() {
+        if !runtime.is_free() {
+            let thread = runtime.thread.get() as usize;
+            runtime.state().lanes[thread].last_owner_of = before;
         }
+        runtime.counts.borrow_mut().end(key);
     }
 }
 
@@ -209,7 +258,7 @@ pub(crate) fn check_destructor(runtime: &Runtime, LastOwner { key, is_last }: La
 
 /// The only owner takes the value out.
 pub(crate) fn gone(key: usize) {
-    if let Some(runtime) = runtime() {
+    if let Some(runtime) = current() {
         runtime.counts.borrow_mut().counted.remove(&key);
     }
 }

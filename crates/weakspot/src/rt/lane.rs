@@ -145,6 +145,8 @@ pub(crate) struct Lane {
     pub(crate) parking: Option<Arc<Word>>,
     /// It is in the destructor of this `Arc`'s value, and another thread may have been the last owner as well.
     pub(crate) last_owner_of: Option<LastOwner>,
+    /// Values for statics that it is making.
+    pub(crate) keeping: i32,
     /// It has panicked, and maybe still unwinds.
     pub(crate) unwinding: bool,
     /// Its panics, the last one last: some may have been caught.
@@ -176,6 +178,7 @@ impl Lane {
             end: 0,
             parking: None,
             last_owner_of: None,
+            keeping: 0,
             unwinding: false,
             seen: Vec::new(),
             silent_rounds: 0,
@@ -194,6 +197,7 @@ impl Lane {
         self.name = None;
         self.parking = None;
         self.last_owner_of = None;
+        self.keeping = 0;
         self.unwinding = false;
         self.seen.clear();
         self.silent_rounds = 0;

@@ -33,6 +33,7 @@ mod local;
 pub(crate) mod objects;
 pub(crate) mod overflow;
 pub(crate) mod panics;
+mod quarantine;
 pub(crate) mod runtime;
 pub(crate) mod script;
 pub(crate) mod stacks;
@@ -52,6 +53,10 @@ pub(crate) use runtime::Runtime;
 pub(crate) use tracked::access_atomic;
 pub use tracked::{Clock, Tracked};
 pub use word::{Step, Word};
+
+/// The standard library, for macros in crates that do without it.
+#[doc(hidden)]
+pub use ::std as standard;
 
 /// A place in the user's source.
 pub(crate) type Place = &'static Location<'static>;

@@ -19,6 +19,7 @@ use super::counts::{Counts, Observed};
 use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::objects::Object;
+use super::quarantine::Quarantine;
 use super::script::{Script, Taken};
 use super::strength::Strengthened;
 use crate::failure::{Failure, FailureKind, SourcePlace};
@@ -109,6 +110,8 @@ pub(crate) struct Runtime {
     pub(crate) loops_left_out: RefCell<LoopsLeftOut>,
     /// Why the run has failed.
     pub(crate) failure: RefCell<Option<Failure>>,
+    /// Memory that the run has freed.
+    pub(crate) quarantine: Quarantine,
 }
 
 impl Runtime {
@@ -142,6 +145,7 @@ impl Runtime {
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             failure: RefCell::new(None),
+            quarantine: Quarantine::default(),
         }
     }
 

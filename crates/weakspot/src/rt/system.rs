@@ -66,6 +66,7 @@ impl Runtime {
             state.lanes.iter_mut().for_each(Lane::reset);
         }
         self.counts.borrow_mut().reset();
+        self.quarantine.release();
         self.mode.set(Mode::Explored);
         let body = self.body.clone();
         self.add_routine(0, move || body());
@@ -80,7 +81,7 @@ impl Runtime {
         self.thread.set(0);
         let ended = enter(self, || self.storage.end_run());
         self.mode.set(mode);
-        ended
+        ended.and_then(|()| self.counts.borrow().check_leaks())
     }
 }
 

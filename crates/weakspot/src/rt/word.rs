@@ -4,9 +4,9 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::causality::Sync;
-use super::current;
 use super::lane::Effect;
 use super::objects::Stamp;
+use super::{Place, current};
 
 /// What an update makes of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,11 @@ impl Word {
     /// One event: the value it found. `step` may be called several times.
     #[track_caller]
     pub fn update(&self, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
-        let place = Location::caller();
+        self.update_at(Location::caller(), what, sync, step)
+    }
+
+    /// The same, said to be somewhere else.
+    pub(crate) fn update_at(&self, place: Place, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
         let runtime = current().expect("a state word is updated inside a model only");
         let object = self.stamp.object(
             runtime,

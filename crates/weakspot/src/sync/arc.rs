@@ -246,11 +246,13 @@ impl<T: ?Sized> Clone for Arc<T> {
 impl<T: ?Sized> Drop for Arc<T> {
     #[track_caller]
     fn drop(&mut self) {
-        let (key, physical) = (key(&self.0), outside::Arc::strong_count(&self.0));
-        let before = counts::dropping(key, physical, Location::caller());
+        let key = key(&self.0);
+        let dropping = counts::dropping(key, || outside::Arc::strong_count(&self.0), Location::caller());
         // SAFETY: this is the destructor, the field is not used again.
         unsafe { ManuallyDrop::drop(&mut self.0) };
-        counts::dropped(key, physical, before);
+        if let Some(dropping) = dropping {
+            counts::dropped(key, dropping);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! dropped, because its destructor would act on objects of an execution that is over.
 
 use super::once::{AfterPanic, Once};
-use crate::rt;
+use crate::rt::{self, counts};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem;
@@ -65,6 +65,12 @@ impl<T> OnceLock<T> {
     /// The value; the closure makes it if there is none. If the closure panics, the cell stays empty.
     #[track_caller]
     pub fn get_or_init<F: FnOnce() -> T>(&self, f: F) -> &T {
+        self.get_or_make(|| counts::keeping(f))
+    }
+
+    /// The same for a value that does not outlive the execution.
+    #[track_caller]
+    pub(crate) fn get_or_make<F: FnOnce() -> T>(&self, f: F) -> &T {
         if self.outside.get().is_some() || !rt::in_model() {
             return self.outside.get_or_init(f);
         }

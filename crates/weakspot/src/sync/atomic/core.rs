@@ -219,11 +219,11 @@ macro_rules! common_methods {
 
         /// Loads, computes and writes with `compare_exchange_weak` until that succeeds or `new` gives `None`.
         #[track_caller]
-        pub fn fetch_update(
+        pub fn fetch_update<F: FnMut($value) -> Option<$value>>(
             &self,
             set_order: Ordering,
             fetch_order: Ordering,
-            mut new: impl FnMut($value) -> Option<$value>,
+            mut new: F,
         ) -> Result<$value, $value> {
             let mut old = self.load(fetch_order);
             while let Some(next) = new(old) {

@@ -1,0 +1,85 @@
+//! Tests that are meant to fail with loom fail here, with loom's words among ours.
+
+use weakspot_loom as loom;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+fn two_threads(share: impl Fn(&UnsafeCell<u32>) + Copy + 'static, other: impl Fn(&UnsafeCell<u32>)) {
+    let cell = Arc::new(UnsafeCell::new(0));
+    let theirs = Arc::clone(&cell);
+    let thread = thread::spawn(move || share(&theirs));
+    other(&cell);
+    thread.join().expect("the other thread does not panic");
+}
+
+fn write(cell: &UnsafeCell<u32>) {
+    // SAFETY: none, that is what the tests are about; all threads of a model run on one of the operating system.
+    cell.with_mut(|value| unsafe { *value += 1 });
+}
+
+fn read(cell: &UnsafeCell<u32>) {
+    // SAFETY: as for `write`.
+    cell.with(|value| assert!(unsafe { *value } < 2));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation: Concurrent write accesses to `UnsafeCell`")]
+fn two_writes() {
+    loom::model(|| two_threads(write, write));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation: Concurrent read and write accesses")]
+fn a_read_and_a_write() {
+    loom::model(|| two_threads(read, write));
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn a_lock_taken_twice() {
+    loom::model(|| {
+        let mutex = Mutex::new(0);
+        let _one = mutex.lock();
+        let _two = mutex.lock();
+    });
+}
+
+#[test]
+#[should_panic(expected = "Model exceeded maximum number of branches")]
+fn a_loop_without_end() {
+    loom::model(|| {
+        let never = AtomicBool::new(false);
+        while !never.load(Relaxed) {
+            thread::yield_now();
+        }
+    });
+}
+
+#[test]
+#[should_panic(expected = "Arc leaked.")]
+fn an_owner_that_is_forgotten() {
+    loom::model(|| std::mem::forget(Arc::new(1)));
+}
+
+#[test]
+#[should_panic(expected = "Allocation leaked.")]
+fn memory_that_is_forgotten() {
+    loom::model(|| std::mem::forget(loom::alloc::Track::new(1)));
+}
+
+#[test]
+#[should_panic(expected = "lost update")]
+fn what_the_test_itself_says() {
+    loom::model(|| {
+        let count = Arc::new(AtomicUsize::new(0));
+        let theirs = Arc::clone(&count);
+        let increment = |count: &AtomicUsize| count.store(count.load(Relaxed) + 1, Relaxed);
+        let thread = thread::spawn(move || increment(&theirs));
+        increment(&count);
+        thread.join().expect("the other thread does not panic");
+        assert_eq!(count.load(Relaxed), 2, "lost update");
+    });
+}
