@@ -6,7 +6,8 @@
 //!
 //! Rust's allocator on Linux is that of the C library, and a program may bring its own `free` and `realloc`: these do. They
 //! keep what is freed by a thread of a model and hand on everything else. An allocator that the test itself declares with
-//! `#[global_allocator]` keeps working; if it does not end in the C library's, nothing is kept.
+//! `#[global_allocator]` keeps working; if it does not end in the C library's, nothing is kept. A program that is linked
+//! with the C library statically cannot bring its own `free`: nothing is kept there, either.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -23,7 +24,7 @@ impl Drop for Quarantine {
     }
 }
 
-#[cfg(all(feature = "quarantine", target_os = "linux", target_env = "gnu"))]
+#[cfg(all(feature = "quarantine", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static")))]
 mod symbols {
     use std::ffi::c_void;
     use std::ptr;
@@ -92,7 +93,7 @@ mod symbols {
     }
 }
 
-#[cfg(not(all(feature = "quarantine", target_os = "linux", target_env = "gnu")))]
+#[cfg(not(all(feature = "quarantine", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static"))))]
 impl Quarantine {
     /// Nothing was kept.
     pub(crate) fn release(&self) {
