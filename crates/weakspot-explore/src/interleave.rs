@@ -269,7 +269,10 @@ impl<'s, S: System> Interleaving<'s, S> {
                     self.memory[cell as usize] = value;
                 }
             }
-            self.events.truncate(undo.events as usize);
+            // A notification leaves an event with each thread it wakes.
+            for event in self.events.drain(undo.events as usize..).filter(|event| event.thread != undo.thread) {
+                self.lanes[event.thread as usize].index -= 1;
+            }
             self.kept = self.kept.min(self.events.len());
             self.actions.truncate(undo.actions as usize);
             self.tokens.truncate(undo.actions as usize);
@@ -354,7 +357,11 @@ impl<'s, S: System> Interleaving<'s, S> {
             Pending::Notify { condvar, all } => {
                 self.emit(thread, interlocked, condvar);
                 let waiters = self.memory[condvar as usize];
-                self.set(condvar, if all { 0 } else { waiters & !bit(choice as usize) });
+                let woken = if all { waiters } else { waiters & bit(choice as usize) };
+                self.set(condvar, waiters & !woken);
+                for waiter in (0..self.lanes.len()).filter(|&waiter| woken & bit(waiter) != 0) {
+                    self.emit(waiter, Operation::Atomic { writes: false, drains_all: true }, condvar);
+                }
                 self.system.resume(id, 0);
             }
             Pending::Choose { .. } => self.system.resume(id, choice),
@@ -396,20 +403,19 @@ impl<'s, S: System> Interleaving<'s, S> {
 
     fn wait(&mut self, thread: usize, condvar: CellId, mutex: CellId) {
         let id = ThreadId::new(thread);
-        let interlocked = |writes| Operation::Atomic { writes, drains_all: true };
+        let interlocked = Operation::Atomic { writes: true, drains_all: true };
         if self.lanes[thread].phase == Phase::Running {
             if self.memory[mutex as usize] != thread as i64 + 1 {
                 self.system.fail(id, Misuse::NotHolding);
                 return;
             }
-            self.emit(thread, interlocked(true), condvar);
-            self.emit(thread, interlocked(true), mutex);
+            self.emit(thread, interlocked, condvar);
+            self.emit(thread, interlocked, mutex);
             self.set(condvar, self.memory[condvar as usize] | bit(thread));
             self.set(mutex, 0);
             self.lanes[thread].phase = Phase::Asleep;
         } else {
-            self.emit(thread, interlocked(false), condvar);
-            self.emit(thread, interlocked(true), mutex);
+            self.emit(thread, interlocked, mutex);
             self.set(mutex, thread as i64 + 1);
             self.lanes[thread].phase = Phase::Running;
             self.system.resume(id, 0);

@@ -78,7 +78,7 @@ pub struct Recorder<'p, W: Write> {
     /// The number of the place of each site; [`NONE`]: not declared yet.
     places: Vec<u32>,
     next_place: u32,
-    happened: Vec<Happening>,
+    happened: Vec<(ThreadId, Happening)>,
     allow_deadlock: bool,
     recorded: Recorded,
     failure: Option<RecordError>,
@@ -130,13 +130,16 @@ impl<'p, W: Write> Recorder<'p, W> {
         for (index, &action) in actions.iter().enumerate() {
             let thread = action.thread();
             let code = self.program.threads.get(thread.index()).ok_or(RecordError::NotPossible { step: index + 1 })?;
-            let site = code.sites[self.run.pc(thread).index()];
+            let own = code.sites[self.run.pc(thread).index()];
             let mut happened = std::mem::take(&mut self.happened);
             if !self.run.step(action, &mut happened) {
                 return Err(RecordError::NotPossible { step: index + 1 });
             }
-            for &happening in &happened {
-                self.event((thread, site, happening))?;
+            for &(woken, happening) in &happened {
+                // who is woken still rests at its `wait`
+                let rests_at = || self.program.threads[woken.index()].sites[self.run.pc(woken).index()];
+                let site = if woken == thread { own } else { rests_at() };
+                self.event((woken, site, happening))?;
             }
             self.happened = happened;
         }
