@@ -241,6 +241,7 @@ pub fn explore_recorded(
         lineariser: Lineariser::default(),
         monitor: monitor.filter(AnyMonitor::depends_on_order),
         allow_deadlock: options.allow_deadlock,
+        spurious_wakeups: options.spurious_wakeups,
         sink,
     };
     let mut explorer = explorer_for(&mut system, options);
@@ -259,6 +260,7 @@ struct Recording<'a, 's> {
     /// A monitor that depends on the order, if the checker has one.
     monitor: Option<AnyMonitor>,
     allow_deadlock: bool,
+    spurious_wakeups: bool,
     sink: &'s mut dyn Sink,
 }
 
@@ -304,8 +306,10 @@ impl Recording<'_, '_> {
 
     /// How the execution ends that the lineariser holds.
     fn ending(&self, graph: &Graph, program: &Program, ending: trust::Ending) -> Ending {
-        let problem =
-            || first_problem(program, &actions_of(graph, self.lineariser.order())).map(|it| it.problem.message);
+        let problem = || {
+            let actions = actions_of(graph, self.lineariser.order());
+            first_problem(program, self.spurious_wakeups, &actions).map(|it| it.problem.message)
+        };
         match ending {
             trust::Ending::Complete => Ending::Complete,
             trust::Ending::Blocked | trust::Ending::Livelock => Ending::Blocked,
@@ -362,6 +366,7 @@ fn placed(graph: &Graph, system: &Interpreter<'_>, id: u32) -> Option<Placed> {
         EventKind::WaitWrite => quiet(Kind::Wait, event.cell),
         EventKind::WakeRead => quiet(Kind::Wake, event.cell),
         EventKind::NotifyWrite => quiet(Kind::Notify, event.cell),
+        EventKind::WakeWrite => quiet(Kind::Leave, event.cell),
         _ => return None,
     };
     let thread = ThreadId(event.thread as u16);
