@@ -54,11 +54,11 @@ fn waiter(rng: &mut Rng, text: &mut String) {
 fn notifier(rng: &mut Rng, text: &mut String) {
     let notify = rng.pick(&["notify_one(c); ", "notify_all(c); "]);
     accesses(rng, 3, text);
-    match rng.below(3) {
-        0 => text.push_str(&format!("lock(m); x = 1; {notify}unlock(m); ")),
-        1 => text.push_str(&format!("lock(m); x = 1; unlock(m); {notify}")),
-        _ => text.push_str(&format!("x = 1; {notify}")),
-    }
+    let _ = match rng.below(3) {
+        0 => write!(text, "lock(m); x = 1; {notify}unlock(m); "),
+        1 => write!(text, "lock(m); x = 1; unlock(m); {notify}"),
+        _ => write!(text, "x = 1; {notify}"),
+    };
     accesses(rng, 1, text);
 }
 
