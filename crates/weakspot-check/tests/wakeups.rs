@@ -172,7 +172,7 @@ fn answers_about_condition_variables_agree_with_the_exact_engine() {
         for seed in 0..250 {
             compare(&random_text(seed), spurious_wakeups, seed % 4 != 0, &mut tally);
         }
-        assert!(tally.safe > 50 && tally.not_safe > 20 && tally.sampled > 100, "{spurious_wakeups}: {tally:?}");
+        assert!(tally.safe > 50 && tally.not_safe > 20 && tally.sampled > 50, "{spurious_wakeups}: {tally:?}");
         assert!(spurious_wakeups || tally.errors > 20, "{tally:?}");
     }
 }
