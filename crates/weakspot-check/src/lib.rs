@@ -259,7 +259,6 @@ pub fn check(
         None if has_loops(program) => attack("the program has loops"),
         // a monitor does not see that the execution it warns of would be pruned later
         None if program.assumes() => attack("the program assumes something"),
-        None if options.spurious_wakeups => attack("wake-ups may be spurious"),
         None => {
             let capped = Capped::of_executions(progress, budget, PATIENCE);
             let why = "the program has no loops";

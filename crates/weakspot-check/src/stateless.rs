@@ -77,6 +77,7 @@ fn run(
         all: options.all,
         unroll: options.unroll,
         allow_deadlock: options.allow_deadlock,
+        spurious_wakeups: options.spurious_wakeups,
         jobs: options.jobs,
         ..ExploreOptions::default()
     };

@@ -104,7 +104,11 @@ pub fn explore_interleavings_recorded<'a>(
         outcome: Outcome::default(),
         sink,
     };
-    let mut search = Search { interleaving: Interleaving::new(&mut system), judge, choices: Vec::new() };
+    let mut search = Search {
+        interleaving: Interleaving::new(&mut system).with_spurious_wakeups(options.spurious_wakeups),
+        judge,
+        choices: Vec::new(),
+    };
     let mut reports = Vec::new();
     let _ = match mode {
         Mode::Preemptions(most) => search.iterate(most, &mut reports),
@@ -211,7 +215,7 @@ impl Search<'_, '_, '_> {
         let goes_on = previous != usize::MAX && self.interleaving.is_enabled(previous);
         let is_choosing = goes_on && self.interleaving.is_choosing(previous);
         for thread in (0..self.interleaving.threads()).rev() {
-            if thread == previous || !self.interleaving.is_enabled(thread) || is_choosing {
+            if thread == previous && goes_on || !self.interleaving.can_move(thread) || is_choosing {
                 continue;
             }
             if goes_on && preemptions == bound {
@@ -249,7 +253,7 @@ impl Search<'_, '_, '_> {
             }
             self.judge.look_at_the_clock(1, &mut self.interleaving)?;
             enabled.clear();
-            enabled.extend((0..self.interleaving.threads()).filter(|&thread| self.interleaving.is_enabled(thread)));
+            enabled.extend((0..self.interleaving.threads()).filter(|&thread| self.interleaving.can_move(thread)));
             let chooses = previous != usize::MAX && self.interleaving.is_choosing(previous);
             let thread = if chooses { previous } else { pick(rng, &enabled, self.interleaving.depth()) };
             self.interleaving.choices(thread, &mut self.choices);
@@ -348,7 +352,9 @@ impl Judge<'_> {
 
     fn note_error(&mut self, interleaving: &mut Interleaving<'_, Interpreter<'_>>) -> ControlFlow<()> {
         let program = interleaving.system().program();
-        let Some(witness) = first_problem(program, interleaving.actions()) else { return ControlFlow::Continue(()) };
+        let Some(witness) = first_problem(program, self.options.spurious_wakeups, interleaving.actions()) else {
+            return ControlFlow::Continue(());
+        };
         self.outcome.failures += 1;
         if self.outcome.error.as_ref().is_none_or(|known| shorter(&witness.actions, &known.actions)) {
             self.outcome.error = Some(witness);

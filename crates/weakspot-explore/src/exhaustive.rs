@@ -69,6 +69,8 @@ pub struct ExploreOptions {
     pub unroll: Option<u32>,
     /// A deadlock is not an error.
     pub allow_deadlock: bool,
+    /// A thread that waits for a notification may wake up without one.
+    pub spurious_wakeups: bool,
     /// Worker threads.
     pub jobs: usize,
     /// Events one execution may have: where a program without bounds is given up.
@@ -82,6 +84,7 @@ impl Default for ExploreOptions {
             all: false,
             unroll: None,
             allow_deadlock: false,
+            spurious_wakeups: false,
             jobs: 1,
             longest: LONGEST,
         }
@@ -114,7 +117,10 @@ pub(crate) fn explorer_for<'s, 'p>(
     system: &'s mut Interpreter<'p>,
     options: &ExploreOptions,
 ) -> Explorer<'s, Interpreter<'p>> {
-    let explorer = Explorer::new(system).with_longest(options.longest);
+    let mut explorer = Explorer::new(system).with_longest(options.longest);
+    if options.spurious_wakeups {
+        explorer = explorer.with_spurious_wakeups();
+    }
     match options.monitor {
         Some(kind) => explorer.watching(kind.watching()),
         None => explorer,
@@ -331,7 +337,9 @@ impl<'a> Checker<'a> {
     /// An execution that the explorer thinks breaks the specification: the machine has the last word.
     fn note_error(&mut self, program: &Program, graph: &Graph) -> ControlFlow<()> {
         let actions = actions_of(graph, self.lineariser.order());
-        let Some(witness) = first_problem(program, &actions) else { return ControlFlow::Continue(()) };
+        let Some(witness) = first_problem(program, self.options.spurious_wakeups, &actions) else {
+            return ControlFlow::Continue(());
+        };
         self.outcome.failures += 1;
         if self.outcome.error.as_ref().is_none_or(|known| shorter(&witness.actions, &known.actions)) {
             self.outcome.error = Some(witness);

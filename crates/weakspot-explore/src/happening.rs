@@ -1,8 +1,8 @@
 //! What an execution of the reference machine did, as monitors and recordings see it.
 //!
-//! One step of the machine is at most two [`Happening`]s: beginning to `wait` enters the list of waiters and releases
-//! the mutex, ending it leaves the list and acquires the mutex. Choices, wake-ups and leaving a critical block touch
-//! nothing shared, and the instruction that fails does not happen.
+//! Beginning to `wait` is two [`Happening`]s: it enters the list of waiters and releases the mutex. A notification is
+//! followed at once by one of each thread that it wakes: whatever comes later has nothing to do with that. Choices and
+//! leaving a critical block touch nothing shared, and the instruction that fails does not happen.
 //!
 //! The same events come out as from an [`crate::interleave::Interleaving`] and from a linearised graph; replay and
 //! recording go through the machine because it has the last word, and because its effects carry the values.
@@ -11,7 +11,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::{Pc, ThreadId};
 use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::local::Pause;
-use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
+use weakspot_model::machine::{Action, Effect, Machine, Outcome, Phase, State};
 
 use crate::graph::NONE;
 use crate::interpreter::Cells;
@@ -44,6 +44,8 @@ pub enum Kind {
     Wake,
     /// Took waiters from that list.
     Notify,
+    /// Left that list without having been notified.
+    Leave,
 }
 
 impl Kind {
@@ -56,7 +58,7 @@ impl Kind {
             Self::Rmw { writes, drains_all } => Operation::Atomic { writes, drains_all },
             Self::Fence(FenceKind::StoreStore) => Operation::StoreFence,
             Self::Fence(FenceKind::Full | FenceKind::StoreLoad) => Operation::FullFence,
-            Self::Lock | Self::Unlock | Self::Wait | Self::Notify => {
+            Self::Lock | Self::Unlock | Self::Wait | Self::Notify | Self::Leave => {
                 Operation::Atomic { writes: true, drains_all: true }
             }
             Self::Wake => Operation::Atomic { writes: false, drains_all: true },
@@ -124,50 +126,55 @@ impl<'p> Run<'p> {
         if self.outcome == Outcome::Continues { self.machine.enabled(&self.state) } else { Vec::new() }
     }
 
-    /// Takes a step; what happened goes to `happened`. False, and nothing done, if it is not possible here.
-    pub fn step(&mut self, action: Action, happened: &mut Vec<Happening>) -> bool {
+    /// Takes a step; what happened to whom goes to `happened`, that of the own thread first. False, and nothing done, if
+    /// it is not possible here.
+    pub fn step(&mut self, action: Action, happened: &mut Vec<(ThreadId, Happening)>) -> bool {
         happened.clear();
         if !self.possible().contains(&action) {
             return false;
         }
         let pause = self.state.threads[action.thread().index()].pause;
+        let asleep: Vec<ThreadId> = match pause {
+            Pause::Notify { condvar, .. } => self.state.waiters(condvar).collect(),
+            _ => Vec::new(),
+        };
         let effect;
         (effect, self.outcome) = self.machine.apply(&mut self.state, action);
         if let Some(effect) = effect {
-            self.push(pause, effect, happened);
+            self.push(pause, effect, &mut |happening| happened.push((action.thread(), happening)));
+        }
+        if let Some(&(_, Happening { cell, .. })) = happened.first() {
+            let is_awake = |thread: &ThreadId| !matches!(self.state.threads[thread.index()].phase, Phase::Waiting(_));
+            let wake = Happening { kind: Kind::Wake, cell, read: None, written: None };
+            happened.extend(asleep.into_iter().filter(is_awake).map(|thread| (thread, wake)));
         }
         true
     }
 
-    fn push(&self, pause: Pause, effect: Effect, happened: &mut Vec<Happening>) {
+    fn push(&self, pause: Pause, effect: Effect, push: &mut impl FnMut(Happening)) {
         let quiet = |kind, cell| Happening { kind, cell, read: None, written: None };
         match effect {
             Effect::Load { loc, value, .. } => {
-                happened.push(Happening { read: Some(value), ..quiet(Kind::Load, loc.0) });
+                push(Happening { read: Some(value), ..quiet(Kind::Load, loc.0) });
             }
             Effect::Store { loc, value, .. } => {
-                happened.push(Happening { written: Some(value), ..quiet(Kind::Store, loc.0) });
+                push(Happening { written: Some(value), ..quiet(Kind::Store, loc.0) });
             }
             Effect::Rmw { loc, read, written } => {
                 let drains_all = matches!(pause, Pause::Rmw { drains_all: true, .. });
                 let kind = Kind::Rmw { writes: written.is_some(), drains_all };
-                happened.push(Happening { kind, cell: loc.0, read: Some(read), written });
+                push(Happening { kind, cell: loc.0, read: Some(read), written });
             }
-            Effect::Fence(fence) => happened.push(quiet(Kind::Fence(fence), NONE)),
-            Effect::Lock(mutex) => happened.push(quiet(Kind::Lock, self.cells.mutex(mutex))),
-            Effect::Unlock(mutex) => happened.push(quiet(Kind::Unlock, self.cells.mutex(mutex))),
+            Effect::Fence(fence) => push(quiet(Kind::Fence(fence), NONE)),
+            Effect::Lock(mutex) | Effect::Reacquire { mutex } => push(quiet(Kind::Lock, self.cells.mutex(mutex))),
+            Effect::Unlock(mutex) => push(quiet(Kind::Unlock, self.cells.mutex(mutex))),
             Effect::Wait { condvar, mutex } => {
-                happened.push(quiet(Kind::Wait, self.cells.condvar(condvar)));
-                happened.push(quiet(Kind::Unlock, self.cells.mutex(mutex)));
+                push(quiet(Kind::Wait, self.cells.condvar(condvar)));
+                push(quiet(Kind::Unlock, self.cells.mutex(mutex)));
             }
-            Effect::Reacquire { mutex } => {
-                if let Pause::Wait { condvar, .. } = pause {
-                    happened.push(quiet(Kind::Wake, self.cells.condvar(condvar)));
-                }
-                happened.push(quiet(Kind::Lock, self.cells.mutex(mutex)));
-            }
-            Effect::Notify { condvar, .. } => happened.push(quiet(Kind::Notify, self.cells.condvar(condvar))),
-            Effect::Choose { .. } | Effect::LeaveCritical | Effect::Commit { .. } | Effect::SpuriousWake { .. } => {}
+            Effect::Notify { condvar, .. } => push(quiet(Kind::Notify, self.cells.condvar(condvar))),
+            Effect::SpuriousWake { condvar } => push(quiet(Kind::Leave, self.cells.condvar(condvar))),
+            Effect::Choose { .. } | Effect::LeaveCritical | Effect::Commit { .. } => {}
         }
     }
 }

@@ -7,7 +7,13 @@
 //!
 //! # Loops that wait
 //! A thread that has gone round a loop without effect, and nobody wrote meanwhile, rests until somebody has written:
-//! going round again before that would only read the same values again. If only such threads are left, the execution never ends.
+//! going round again before that would only read the same values again. An atomic that writes the value it has read (a
+//! `swap` of a lock that is taken) has no effect either. If only such threads are left, the execution never ends.
+//!
+//! # Wake-ups without a notification
+//! Where they may come, leaving the list of waiters is a step of its own. Who sleeps cannot go on, so switching away from
+//! it is no preemption. How often a thread may come back to its `wait` without having done anything is bounded as in
+//! exhaustive search: see `trust/wakeups.rs`.
 
 use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::Action;
@@ -15,7 +21,7 @@ use weakspot_model::machine::Action;
 use crate::graph::{NONE, Phase};
 use crate::monitor::{Event, Operation};
 use crate::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
-use crate::trust::bit;
+use crate::trust::{MOST_FRUITLESS, bit};
 use weakspot_model::ir::FenceKind;
 
 /// How an interleaving ends.
@@ -41,7 +47,26 @@ struct Lane {
     idle_at: u64,
     /// The reads since its last effect: a list in `reads`.
     last_read: u32,
+    /// The waits since its last effect, all ended without a notification: a list in `waits`.
+    last_wait: u32,
+    /// How many rounds without effect led to the `wait` it is in.
+    fruitless: u32,
     index: u32,
+}
+
+impl Lane {
+    const START: Self =
+        Self { phase: Phase::Running, idle_at: u64::MAX, last_read: NONE, last_wait: NONE, fruitless: 0, index: 0 };
+}
+
+/// The beginning of a `wait`.
+#[derive(Debug, Clone, Copy)]
+struct Waited {
+    state: Token,
+    /// How many events there were.
+    events: u32,
+    /// The one before, or [`NONE`].
+    previous: u32,
 }
 
 /// How to take a step back.
@@ -56,6 +81,7 @@ struct Undo {
     events: u32,
     actions: u32,
     reads: u32,
+    waits: u32,
 }
 
 const NO_CELL: (CellId, i64) = (NONE, 0);
@@ -70,6 +96,9 @@ pub struct Interleaving<'s, S: System> {
     writes: u64,
     /// State before the read, number of writes then, and the read before it.
     reads: Vec<(Token, u64, u32)>,
+    waits: Vec<Waited>,
+    /// A thread may wake up without a notification.
+    spurious_wakeups: bool,
     events: Vec<Event>,
     /// The events that have stayed since somebody last asked.
     kept: usize,
@@ -83,13 +112,14 @@ impl<'s, S: System> Interleaving<'s, S> {
     /// Nothing has happened.
     pub fn new(system: &'s mut S) -> Self {
         let threads = system.threads();
-        let lane = Lane { phase: Phase::Running, idle_at: u64::MAX, last_read: NONE, index: 0 };
         let mut this = Self {
             system,
             memory: Vec::new(),
-            lanes: vec![lane; threads],
+            lanes: vec![Lane::START; threads],
             writes: 0,
             reads: Vec::new(),
+            waits: Vec::new(),
+            spurious_wakeups: false,
             events: Vec::new(),
             kept: 0,
             actions: Vec::new(),
@@ -100,14 +130,22 @@ impl<'s, S: System> Interleaving<'s, S> {
         this
     }
 
+    /// Lets threads wake up without a notification.
+    #[must_use]
+    pub fn with_spurious_wakeups(mut self, may: bool) -> Self {
+        self.spurious_wakeups = may;
+        self
+    }
+
     /// Back to the beginning.
     pub fn restart(&mut self) {
         self.system.restart();
         let initial = (0..self.system.cells()).map(|cell| self.system.initial(cell as CellId));
         self.memory = initial.collect();
-        self.lanes.fill(Lane { phase: Phase::Running, idle_at: u64::MAX, last_read: NONE, index: 0 });
+        self.lanes.fill(Lane::START);
         self.writes = 0;
         self.reads.clear();
+        self.waits.clear();
         self.events.clear();
         self.kept = 0;
         self.actions.clear();
@@ -155,7 +193,25 @@ impl<'s, S: System> Interleaving<'s, S> {
         matches!(self.system.pending(ThreadId::new(thread)), Pending::Choose { .. })
     }
 
-    /// Can the thread take a step?
+    /// Can the thread take a step, be it that it wakes up without a notification?
+    pub fn can_move(&self, thread: usize) -> bool {
+        self.is_enabled(thread) || self.can_leave(thread)
+    }
+
+    /// Does the thread sleep, and may it wake up without a notification?
+    fn can_leave(&self, thread: usize) -> bool {
+        let lane = &self.lanes[thread];
+        self.spurious_wakeups && lane.fruitless < MOST_FRUITLESS && self.is_asleep(thread)
+    }
+
+    fn is_asleep(&self, thread: usize) -> bool {
+        match self.system.pending(ThreadId::new(thread)) {
+            Pending::Wait { condvar, .. } => self.memory[condvar as usize] & bit(thread) != 0,
+            _ => false,
+        }
+    }
+
+    /// Can the thread go on?
     pub fn is_enabled(&self, thread: usize) -> bool {
         let lane = &self.lanes[thread];
         match self.system.pending(ThreadId::new(thread)) {
@@ -197,8 +253,9 @@ impl<'s, S: System> Interleaving<'s, S> {
                 _ => {}
             }
             all_ended &= pending == Pending::Ended;
-            enabled |= self.is_enabled(thread);
+            enabled |= self.can_move(thread);
             idle |= !pending.is_last() && self.lanes[thread].idle_at == self.writes;
+            idle |= self.spurious_wakeups && self.is_asleep(thread);
         }
         if self.intruded() {
             return Some(Rest::Wrong);
@@ -235,7 +292,7 @@ impl<'s, S: System> Interleaving<'s, S> {
         while self.system.pending(ThreadId::new(thread)) == Pending::LeaveCritical {
             self.act(thread, 0);
         }
-        if self.is_enabled(thread) {
+        if self.can_move(thread) {
             self.act(thread, choice);
         }
     }
@@ -250,6 +307,7 @@ impl<'s, S: System> Interleaving<'s, S> {
             events: self.events.len() as u32,
             actions: self.actions.len() as u32,
             reads: self.reads.len() as u32,
+            waits: self.waits.len() as u32,
         });
     }
 
@@ -269,11 +327,15 @@ impl<'s, S: System> Interleaving<'s, S> {
                     self.memory[cell as usize] = value;
                 }
             }
-            self.events.truncate(undo.events as usize);
+            // A notification leaves an event with each thread it wakes.
+            for event in self.events.drain(undo.events as usize..).filter(|event| event.thread != undo.thread) {
+                self.lanes[event.thread as usize].index -= 1;
+            }
             self.kept = self.kept.min(self.events.len());
             self.actions.truncate(undo.actions as usize);
             self.tokens.truncate(undo.actions as usize);
             self.reads.truncate(undo.reads as usize);
+            self.waits.truncate(undo.waits as usize);
         }
     }
 
@@ -285,11 +347,12 @@ impl<'s, S: System> Interleaving<'s, S> {
         for end in ends {
             let first = self.actions.len();
             for (index, &action) in actions[first..end as usize].iter().enumerate() {
-                let Action::Step { thread, choice } = action else { continue };
+                let thread = action.thread().index();
                 if index == 0 {
-                    self.push_undo(thread.index());
+                    self.push_undo(thread);
                 }
-                self.act(thread.index(), choice);
+                let choice = if let Action::Step { choice, .. } = action { choice } else { 0 };
+                self.act(thread, choice);
             }
         }
     }
@@ -315,7 +378,9 @@ impl<'s, S: System> Interleaving<'s, S> {
         let id = ThreadId::new(thread);
         let pending = self.system.pending(id);
         let before = self.system.save(id);
-        self.actions.push(Action::Step { thread: id, choice: self.machine_choice(pending, choice) });
+        let unasked = self.lanes[thread].phase != Phase::Running && self.is_asleep(thread);
+        let step = Action::Step { thread: id, choice: self.machine_choice(pending, choice) };
+        self.actions.push(if unasked { Action::Wake { thread: id } } else { step });
         self.tokens.push(before.unwrap_or(Token(0)));
         let interlocked = Operation::Atomic { writes: true, drains_all: true };
         let mut without_effect = false;
@@ -326,6 +391,7 @@ impl<'s, S: System> Interleaving<'s, S> {
                 self.system.resume(id, self.memory[cell as usize]);
             }
             Pending::Store { cell, value } => {
+                self.lanes[thread].last_wait = NONE;
                 self.emit(thread, Operation::Store, cell);
                 self.set(cell, value);
                 self.system.resume(id, 0);
@@ -350,11 +416,17 @@ impl<'s, S: System> Interleaving<'s, S> {
                 self.set(mutex, 0);
                 self.system.resume(id, 0);
             }
+            Pending::Wait { condvar, .. } if unasked => self.leave(thread, condvar),
             Pending::Wait { condvar, mutex } => self.wait(thread, condvar, mutex),
             Pending::Notify { condvar, all } => {
+                self.lanes[thread].last_wait = NONE;
                 self.emit(thread, interlocked, condvar);
                 let waiters = self.memory[condvar as usize];
-                self.set(condvar, if all { 0 } else { waiters & !bit(choice as usize) });
+                let woken = if all { waiters } else { waiters & bit(choice as usize) };
+                self.set(condvar, waiters & !woken);
+                for waiter in (0..self.lanes.len()).filter(|&waiter| woken & bit(waiter) != 0) {
+                    self.emit(waiter, Operation::Atomic { writes: false, drains_all: true }, condvar);
+                }
                 self.system.resume(id, 0);
             }
             Pending::Choose { .. } => self.system.resume(id, choice),
@@ -373,7 +445,7 @@ impl<'s, S: System> Interleaving<'s, S> {
         }
     }
 
-    /// An atomic; true if it wrote nothing.
+    /// An atomic; true if it changed nothing.
     fn update(&mut self, thread: usize, cell: CellId, drains_all: bool) -> bool {
         let id = ThreadId::new(thread);
         let current = self.memory[cell as usize];
@@ -385,35 +457,75 @@ impl<'s, S: System> Interleaving<'s, S> {
             Update::Blocks => unreachable!("invariant: only enabled threads step"),
             Update::Acts { result, written } => {
                 self.emit(thread, Operation::Atomic { writes: written.is_some(), drains_all }, cell);
-                if let Some(value) = written {
+                let changed = written.filter(|&value| value != current);
+                if let Some(value) = changed {
                     self.set(cell, value);
+                    self.lanes[thread].last_wait = NONE;
                 }
                 self.system.resume(id, result);
-                written.is_none()
+                changed.is_none()
             }
         }
     }
 
     fn wait(&mut self, thread: usize, condvar: CellId, mutex: CellId) {
         let id = ThreadId::new(thread);
-        let interlocked = |writes| Operation::Atomic { writes, drains_all: true };
+        let interlocked = Operation::Atomic { writes: true, drains_all: true };
         if self.lanes[thread].phase == Phase::Running {
             if self.memory[mutex as usize] != thread as i64 + 1 {
                 self.system.fail(id, Misuse::NotHolding);
                 return;
             }
-            self.emit(thread, interlocked(true), condvar);
-            self.emit(thread, interlocked(true), mutex);
+            self.note_wait(thread);
+            self.emit(thread, interlocked, condvar);
+            self.emit(thread, interlocked, mutex);
             self.set(condvar, self.memory[condvar as usize] | bit(thread));
             self.set(mutex, 0);
             self.lanes[thread].phase = Phase::Asleep;
         } else {
-            self.emit(thread, interlocked(false), condvar);
-            self.emit(thread, interlocked(true), mutex);
+            if self.lanes[thread].phase == Phase::Asleep {
+                // A notification was its end.
+                self.lanes[thread].last_wait = NONE;
+            }
+            self.emit(thread, interlocked, mutex);
             self.set(mutex, thread as i64 + 1);
             self.lanes[thread].phase = Phase::Running;
             self.system.resume(id, 0);
         }
+    }
+
+    /// A thread that sleeps leaves the list of waiters.
+    fn leave(&mut self, thread: usize, condvar: CellId) {
+        self.emit(thread, Operation::Atomic { writes: true, drains_all: true }, condvar);
+        self.set(condvar, self.memory[condvar as usize] & !bit(thread));
+        self.lanes[thread].phase = Phase::Woken;
+    }
+
+    /// A `wait` begins: how many rounds without effect have led here.
+    fn note_wait(&mut self, thread: usize) {
+        let id = ThreadId::new(thread);
+        let (Some(state), true) = (self.system.save(id), self.spurious_wakeups) else { return };
+        let mut fruitless = 0;
+        let mut waited = self.lanes[thread].last_wait;
+        while waited != NONE {
+            let Waited { state: earlier, events, previous } = self.waits[waited as usize];
+            fruitless += u32::from(self.system.same_state(id, earlier, state) && self.is_balanced(thread, events));
+            waited = previous;
+        }
+        let lane = &mut self.lanes[thread];
+        lane.fruitless = fruitless;
+        self.waits.push(Waited { state, events: self.events.len() as u32, previous: lane.last_wait });
+        lane.last_wait = self.waits.len() as u32 - 1;
+    }
+
+    /// Has the thread released, since there were so many events, what it has acquired, and the other way round? Since its
+    /// last effect it has written nothing but mutexes, and condition variables to wait and to leave.
+    fn is_balanced(&self, thread: usize, since: u32) -> bool {
+        let writes = |event: &Event| matches!(event.operation, Operation::Atomic { writes: true, .. });
+        let is_own = |event: &&Event| event.thread as usize == thread && writes(event);
+        let mut cells: Vec<CellId> = self.events[since as usize..].iter().filter(is_own).map(|it| it.cell).collect();
+        cells.sort_unstable();
+        cells.chunk_by(|one, other| one == other).all(|of_cell| of_cell.len() % 2 == 0)
     }
 
     /// Notes a read, and rests the thread if it has come round without effect.

@@ -180,10 +180,11 @@ pub fn observed(graph: &Graph, id: u32) -> Option<monitor::Event> {
         | EventKind::WaitWrite
         | EventKind::WaitUnlock
         | EventKind::NotifyWrite
+        | EventKind::WakeWrite
         | EventKind::InterlockedStore
         | EventKind::Signal => interlocked(true),
         EventKind::Await => interlocked(false),
-        EventKind::WakeRead if !event.stuck => interlocked(false),
+        EventKind::WakeRead if !event.stuck && !event.has_write => interlocked(false),
         EventKind::Fence(FenceKind::StoreStore) => Operation::StoreFence,
         EventKind::Fence(FenceKind::Full | FenceKind::StoreLoad) => Operation::FullFence,
         _ => return None,

@@ -115,7 +115,13 @@ pub(crate) fn shorter(new: &[Action], known: &[Action]) -> bool {
 
 /// The steps of the reference machine that a linearisation stands for.
 pub fn actions_of(graph: &Graph, order: &[u32]) -> Vec<Action> {
-    let step = |event: &Event| Action::Step { thread: ThreadId(event.thread as u16), choice: choice_of(graph, event) };
+    let step = |event: &Event| {
+        let thread = ThreadId(event.thread as u16);
+        match event.kind {
+            EventKind::WakeWrite => Action::Wake { thread },
+            _ => Action::Step { thread, choice: choice_of(graph, event) },
+        }
+    };
     order.iter().map(|&id| graph.event(id)).filter(|event| is_step(event)).map(step).collect()
 }
 
@@ -132,8 +138,8 @@ fn choice_of(graph: &Graph, event: &Event) -> i64 {
 
 /// Runs steps on the SC machine until something breaks the specification. `None` if nothing does, or if an `assume` is
 /// false before: then it is no execution.
-pub fn first_problem(program: &Program, actions: &[Action]) -> Option<Witness> {
-    let machine = Machine::new(program, MemoryModel::Sc);
+pub fn first_problem(program: &Program, spurious_wakeups: bool, actions: &[Action]) -> Option<Witness> {
+    let machine = Machine { spurious_wakeups, ..Machine::new(program, MemoryModel::Sc) };
     let (mut state, mut outcome) = machine.start();
     let mut done = 0;
     loop {

@@ -156,13 +156,13 @@ impl<'a> Watch<'a> {
         Self { actions, accesses: Vec::new(), events: Vec::new(), indices, violations: Vec::new() }
     }
 
-    fn note(&mut self, access: Option<Access>, happened: &[Happening]) {
+    fn note(&mut self, access: Option<Access>, happened: &[(ThreadId, Happening)]) {
         let access = access.expect("invariant: only existing threads can move");
         let label = self.accesses.len() as u32;
         self.accesses.push(access);
-        for &Happening { kind, cell, .. } in happened {
-            let index = &mut self.indices[access.thread.index()];
-            let thread = u32::from(access.thread.0);
+        for &(thread, Happening { kind, cell, .. }) in happened {
+            let index = &mut self.indices[thread.index()];
+            let thread = u32::from(thread.0);
             self.events.push(Event { thread, index: *index, operation: kind.operation(), cell, label });
             *index += 1;
         }

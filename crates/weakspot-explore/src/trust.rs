@@ -25,7 +25,7 @@
 //! the read may find what it waits for at once). A graph in which some thread is still stuck at the end
 //! is a deadlock if every stuck read reads the last write of its cell, and else no execution (counted as blocked).
 //! The waiters of a condition variable are the bits of its value; `wait` sets the own bit, a notification clears one
-//! (each choice is explored) or all. A false `assume` leaves its thread behind in the same way: the others go on,
+//! (each choice is explored) or all. Wake-ups without a notification, if there are any, are in `wakeups`. A false `assume` leaves its thread behind in the same way: the others go on,
 //! because one of their writes may revisit a read it depends on.
 //!
 //! # Loops that wait
@@ -50,6 +50,7 @@ mod revisit;
 mod rounds;
 mod script;
 mod subtree;
+mod wakeups;
 mod writes;
 
 use std::ops::ControlFlow;
@@ -64,6 +65,7 @@ pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
 pub use restart::Divergence;
 pub use subtree::Subtree;
+pub use wakeups::MOST_FRUITLESS;
 
 /// Value of a mutex nobody holds.
 const FREE: i64 = 0;
@@ -191,6 +193,8 @@ pub struct Explorer<'s, S: System> {
     diverged: Option<Divergence>,
     /// What is known of loops.
     loops: Loops,
+    /// A thread may wake up without a notification.
+    spurious_wakeups: bool,
 }
 
 /// Events that one execution may have at most; the parts of an atomic come together.
@@ -223,6 +227,7 @@ impl<'s, S: System> Explorer<'s, S> {
             longest: LONGEST,
             diverged: None,
             loops: Loops::default(),
+            spurious_wakeups: false,
         }
     }
 
@@ -231,6 +236,13 @@ impl<'s, S: System> Explorer<'s, S> {
     #[must_use]
     pub fn with_exact_rounds(mut self, rounds: u32) -> Self {
         self.loops.exact_rounds = rounds;
+        self
+    }
+
+    /// Lets threads wake up without a notification.
+    #[must_use]
+    pub fn with_spurious_wakeups(mut self) -> Self {
+        self.spurious_wakeups = true;
         self
     }
 

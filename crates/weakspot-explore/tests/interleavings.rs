@@ -33,7 +33,7 @@ fn run(program: &Program, mode: Mode, options: &ExploreOptions) -> Outcome {
 }
 
 /// How many schedules there are for each number of preemptions; `None` past a limit.
-fn count_schedules(program: &Program) -> Option<BTreeMap<u32, u64>> {
+fn count_schedules(program: &Program, spurious_wakeups: bool) -> Option<BTreeMap<u32, u64>> {
     fn visit(
         machine: &Machine<'_>,
         state: &State,
@@ -47,7 +47,8 @@ fn count_schedules(program: &Program) -> Option<BTreeMap<u32, u64>> {
             return counts.values().sum::<u64>() < 3_000;
         }
         let goes_on = |a: &Action| previous.is_some_and(|previous| previous.thread() == a.thread());
-        let could_go_on = enabled.iter().any(goes_on);
+        // who sleeps cannot go on, although it may wake up unasked
+        let could_go_on = enabled.iter().any(|action| goes_on(action) && !matches!(action, Action::Wake { .. }));
         enabled.iter().all(|&action| {
             let mut next = state.clone();
             let outcome = machine.apply(&mut next, action).1;
@@ -59,7 +60,7 @@ fn count_schedules(program: &Program) -> Option<BTreeMap<u32, u64>> {
             true
         })
     }
-    let machine = Machine::new(program, MemoryModel::Sc);
+    let machine = Machine { spurious_wakeups, ..Machine::new(program, MemoryModel::Sc) };
     let (start, outcome) = machine.start();
     let mut counts = BTreeMap::new();
     (outcome == StepOutcome::Continues && visit(&machine, &start, None, 0, &mut counts)).then_some(counts)
@@ -68,19 +69,19 @@ fn count_schedules(program: &Program) -> Option<BTreeMap<u32, u64>> {
 #[test]
 fn each_bound_has_exactly_the_schedules_with_so_many_preemptions() {
     let shape = Shape { threads: 2..=3, statements: 1..=3, locks: true, condvars: true, ..Shape::straight_line() };
-    let mut checked = 0;
-    for seed in 0..400 {
+    let mut checked = [0, 0];
+    for (seed, spurious_wakeups) in (0..400).flat_map(|seed| [(seed, false), (seed, true)]) {
         let sketch = shape.generate(seed);
         let program = sketch.program();
-        let Some(expected) = count_schedules(&program) else { continue };
-        let options = options(None);
+        let Some(expected) = count_schedules(&program, spurious_wakeups) else { continue };
+        let options = ExploreOptions { spurious_wakeups, ..options(None) };
         let (_, reports) = explore_interleavings(&program, Mode::Preemptions(ALL), &options, &Budget::unlimited(), &());
         let found = reports.iter().filter(|report| report.interleavings > 0);
         let found: BTreeMap<u32, u64> = found.map(|report| (report.preemptions, report.interleavings)).collect();
-        assert_eq!(found, expected, "seed {seed}\n{}", sketch.text());
-        checked += 1;
+        assert_eq!(found, expected, "seed {seed} {spurious_wakeups}\n{}", sketch.text());
+        checked[usize::from(spurious_wakeups)] += 1;
     }
-    assert!(checked > 200, "{checked}");
+    assert!(checked[0] > 200 && checked[1] > 150, "{checked:?}");
 }
 
 fn complaint(sketch: &Sketch) -> Option<String> {
@@ -140,11 +141,13 @@ fn interleavings_trip_the_monitor_exactly_if_traces_do() {
 #[test]
 fn taking_steps_back_without_tokens_leads_to_the_same_place() {
     let shape = Shape { statements: 2..=5, ..Shape::terminating() };
+    let unasked = |seed: u64| seed % 2 == 1;
     for seed in 0..200 {
         let program = shape.generate(seed).program();
         let mut with = Interpreter::new(&program, None);
         let mut without = Interpreter::new(&program, None).without_tokens();
-        let (mut a, mut b) = (Interleaving::new(&mut with), Interleaving::new(&mut without));
+        let mut a = Interleaving::new(&mut with).with_spurious_wakeups(unasked(seed));
+        let mut b = Interleaving::new(&mut without).with_spurious_wakeups(unasked(seed));
         let mut rng = Rng::new(seed);
         let mut choices = Vec::new();
         for _ in 0..60 {
@@ -155,7 +158,7 @@ fn taking_steps_back_without_tokens_leads_to_the_same_place() {
                 a.back_to(depth);
                 b.back_to(depth);
             } else {
-                let enabled: Vec<usize> = (0..a.threads()).filter(|&thread| a.is_enabled(thread)).collect();
+                let enabled: Vec<usize> = (0..a.threads()).filter(|&thread| a.can_move(thread)).collect();
                 let thread = rng.pick(&enabled);
                 a.choices(thread, &mut choices);
                 let choice = rng.pick(&choices);

@@ -36,9 +36,13 @@ const MOST_STATES: usize = 60_000;
 /// A state of the search: the machine, the trace so far, and what each thread chose.
 type Node = (State, TraceBuilder, Vec<Vec<i64>>);
 
+fn machine(program: &Program, spurious_wakeups: bool) -> Machine<'_> {
+    Machine { spurious_wakeups, ..Machine::new(program, MemoryModel::Sc) }
+}
+
 /// Every interleaving of the SC machine.
-fn brute_force(program: &Program) -> Option<Found> {
-    let machine = Machine::new(program, MemoryModel::Sc);
+fn brute_force(program: &Program, spurious_wakeups: bool) -> Option<Found> {
+    let machine = machine(program, spurious_wakeups);
     let mut found = Found::default();
     let (start, outcome) = machine.start();
     match outcome {
@@ -108,6 +112,7 @@ fn note_choice(choices: &mut [Vec<i64>], action: Action, effect: Effect) {
 /// Replays every explored graph on the machine and notes what it is.
 struct Recorder<'p> {
     program: &'p Program,
+    spurious_wakeups: bool,
     found: Found,
     blocked: usize,
     lineariser: Lineariser,
@@ -115,7 +120,7 @@ struct Recorder<'p> {
 
 impl Recorder<'_> {
     fn key(&self, actions: &[Action], ending: &ReplayEnding) -> Key {
-        let machine = Machine::new(self.program, MemoryModel::Sc);
+        let machine = machine(self.program, self.spurious_wakeups);
         let replayed = replay(&machine, actions).unwrap();
         assert_eq!(&replayed.ending, ending, "the explorer and the machine disagree");
         let threads = self.program.threads.len();
@@ -138,7 +143,7 @@ impl<'p> Visitor<Interpreter<'p>> for Recorder<'p> {
         }
         self.lineariser.linearise_some(graph, |id| graph.happens_before(id, last));
         let actions = actions_of(graph, self.lineariser.order());
-        let machine = Machine::new(self.program, MemoryModel::Sc);
+        let machine = machine(self.program, self.spurious_wakeups);
         // Some other thread may break the specification first.
         let replayed = replay(&machine, &actions);
         if let Ok(replayed) = replayed {
@@ -157,7 +162,7 @@ impl<'p> Visitor<Interpreter<'p>> for Recorder<'p> {
                 *self.found.complete.entry(key).or_default() += 1;
             }
             Ending::Deadlock | Ending::Wrong => {
-                let machine = Machine::new(self.program, MemoryModel::Sc);
+                let machine = machine(self.program, self.spurious_wakeups);
                 let replayed = replay(&machine, &actions).unwrap();
                 let ReplayEnding::Failed(problem) = &replayed.ending else { panic!("{:?}", replayed.ending) };
                 self.found.problems.insert(problem.kind);
@@ -174,13 +179,18 @@ impl<'p> Visitor<Interpreter<'p>> for Recorder<'p> {
     }
 }
 
-fn explore(program: &Program, tokens: bool) -> (Found, usize) {
+fn explore(program: &Program, tokens: bool, spurious_wakeups: bool) -> (Found, usize) {
     let mut system = Interpreter::new(program, None);
     if !tokens {
         system = system.without_tokens();
     }
-    let mut recorder = Recorder { program, found: Found::default(), blocked: 0, lineariser: Lineariser::default() };
-    let _ = Explorer::new(&mut system).run(&mut recorder);
+    let (found, lineariser) = (Found::default(), Lineariser::default());
+    let mut recorder = Recorder { program, spurious_wakeups, found, blocked: 0, lineariser };
+    let mut explorer = Explorer::new(&mut system);
+    if spurious_wakeups {
+        explorer = explorer.with_spurious_wakeups();
+    }
+    let _ = explorer.run(&mut recorder);
     (recorder.found, recorder.blocked)
 }
 
@@ -193,23 +203,27 @@ struct Tally {
     problems: HashMap<ProblemKind, usize>,
 }
 
-fn differ(sketch: &Sketch, tokens: bool) -> Option<bool> {
+fn differ(sketch: &Sketch, tokens: bool, spurious_wakeups: bool) -> Option<bool> {
     let program = sketch.program();
-    Some(explore(&program, tokens).0 != brute_force(&program)?)
+    Some(explore(&program, tokens, spurious_wakeups).0 != brute_force(&program, spurious_wakeups)?)
 }
 
 fn check(shape: &Shape, seeds: std::ops::Range<u64>) -> Tally {
+    check_with(shape, seeds, false)
+}
+
+fn check_with(shape: &Shape, seeds: std::ops::Range<u64>, spurious: bool) -> Tally {
     let mut tally = Tally::default();
     for seed in seeds {
         let sketch = shape.generate(seed);
         let program = sketch.program();
-        let Some(expected) = brute_force(&program) else { continue };
+        let Some(expected) = brute_force(&program, spurious) else { continue };
         let tokens = seed % 3 != 0;
-        let (found, blocked) = explore(&program, tokens);
+        let (found, blocked) = explore(&program, tokens, spurious);
         if found != expected {
-            let smallest = shrink(&sketch, |smaller| differ(smaller, tokens) == Some(true));
+            let smallest = shrink(&sketch, |smaller| differ(smaller, tokens, spurious) == Some(true));
             let program = smallest.program();
-            let (found, expected) = (explore(&program, tokens).0, brute_force(&program).unwrap());
+            let (found, expected) = (explore(&program, tokens, spurious).0, brute_force(&program, spurious).unwrap());
             panic!(
                 "seed {seed}:\n{}\nexplored {} traces ({} executions, {} deadlocks, {:?}), brute force {} ({} deadlocks, {:?})",
                 smallest.text(),
@@ -291,6 +305,17 @@ fn condition_variables() {
     let shape = Shape { condvars: true, locks: true, threads: 2..=3, statements: 1..=3, cells: 1..=1, ..base() };
     let tally = check(&shape, 8_000..8_800);
     assert!(tally.programs > 500 && tally.deadlocks > 100, "{tally:?}");
+}
+
+/// Straight-line programs wait only so often: no round is fruitless, and every wake-up is explored.
+#[test]
+fn wake_ups_without_a_notification() {
+    let shape = Shape { condvars: true, locks: true, threads: 2..=3, statements: 1..=3, cells: 1..=1, ..base() };
+    let tally = check_with(&shape, 8_000..8_800, true);
+    assert!(tally.programs > 500 && tally.executions > 2_000, "{tally:?}");
+    let shape = Shape { condvars: true, threads: 2..=4, statements: 1..=2, atomics: false, cells: 1..=1, ..base() };
+    let tally = check_with(&shape, 9_000..9_500, true);
+    assert!(tally.programs > 300 && tally.executions > 1_000, "{tally:?}");
 }
 
 /// A system that is not what it was after some restarts.

@@ -72,8 +72,8 @@ pub enum Effect {
     Wait { condvar: CondvarId, mutex: MutexId },
     /// Re-acquired the mutex after a notification.
     Reacquire { mutex: MutexId },
-    /// Woke this many waiters.
-    Notify { condvar: CondvarId, woken: u32 },
+    /// Woke this many waiters; `one`: of all that there were, only this one.
+    Notify { condvar: CondvarId, woken: u32, one: Option<ThreadId> },
     /// Chose a value.
     Choose { value: i64 },
     /// Left a critical block.
@@ -321,7 +321,8 @@ impl<'p> Machine<'p> {
             }
             Pause::Notify { condvar, all } => {
                 let woken = state.notify(condvar, all, choice);
-                (Effect::Notify { condvar, woken }, 0)
+                let one = woken.first().copied().filter(|_| !all);
+                (Effect::Notify { condvar, woken: woken.len() as u32, one }, 0)
             }
             Pause::Choose { .. } => (Effect::Choose { value: choice }, choice),
             Pause::LeaveCritical => (Effect::LeaveCritical, 0),
@@ -450,13 +451,13 @@ impl State {
         self.threads.iter().enumerate().filter(move |(_, t)| waits(t)).map(|(index, _)| ThreadId::new(index))
     }
 
-    fn notify(&mut self, condvar: CondvarId, all: bool, choice: i64) -> u32 {
+    fn notify(&mut self, condvar: CondvarId, all: bool, choice: i64) -> Vec<ThreadId> {
         let chosen = |waiter: &ThreadId| all || i64::from(waiter.0) == choice;
         let woken: Vec<ThreadId> = self.waiters(condvar).filter(chosen).collect();
         for &waiter in &woken {
             self.wake(waiter);
         }
-        woken.len() as u32
+        woken
     }
 
     fn wake(&mut self, id: ThreadId) -> CondvarId {

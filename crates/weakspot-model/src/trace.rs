@@ -89,8 +89,12 @@ pub enum Operation {
     Lock(MutexId),
     /// Released a mutex, at an `unlock` or at the beginning of a `wait`.
     Unlock(MutexId),
-    /// Began to wait. One `wait` is three events: `Wait`, `Unlock`, and after the notification `Lock`.
+    /// Began to wait. One `wait` is four events: `Wait`, `Unlock`, `Wake` or `Leave`, and `Lock`.
     Wait(CondvarId),
+    /// Was woken: reads the notification.
+    Wake(CondvarId),
+    /// Woke without a notification: leaves the list of waiters, as a notification would have taken it from there.
+    Leave(CondvarId),
     /// Notified one waiter or all.
     Notify(CondvarId),
 }
@@ -133,7 +137,9 @@ impl Operation {
             Self::Rmw { loc, drains_all, .. } => Class::Atomic { cell: Cell::Memory(loc), drains_all },
             Self::Fence(kind) => Class::Fence(kind),
             Self::Lock(mutex) | Self::Unlock(mutex) => interlocked(Cell::Mutex(mutex)),
-            Self::Wait(condvar) | Self::Notify(condvar) => interlocked(Cell::Condvar(condvar)),
+            Self::Wait(condvar) | Self::Wake(condvar) | Self::Leave(condvar) | Self::Notify(condvar) => {
+                interlocked(Cell::Condvar(condvar))
+            }
         }
     }
 
@@ -142,12 +148,13 @@ impl Operation {
         self.class().cell()
     }
 
-    /// Does it write its cell? Mutex and condition-variable operations do.
+    /// Does it write its cell? Mutex and condition-variable operations do, except for being woken.
     pub fn writes(self) -> bool {
         match self {
-            Self::Store { .. } | Self::Lock(_) | Self::Unlock(_) | Self::Wait(_) | Self::Notify(_) => true,
+            Self::Store { .. } | Self::Lock(_) | Self::Unlock(_) => true,
+            Self::Wait(_) | Self::Leave(_) | Self::Notify(_) => true,
             Self::Rmw { written, .. } => written.is_some(),
-            Self::Load { .. } | Self::Fence(_) => false,
+            Self::Load { .. } | Self::Wake(_) | Self::Fence(_) => false,
         }
     }
 
@@ -279,6 +286,19 @@ pub struct TraceBuilder {
     written: BTreeMap<Cell, Vec<(ThreadId, usize)>>,
     /// Pending stores, oldest first: index in the thread.
     pending: BTreeMap<(ThreadId, Loc), Vec<usize>>,
+    /// How far each thread is inside a `wait`.
+    sleep: Vec<Sleep>,
+}
+
+/// How far a thread is inside a `wait`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Sleep {
+    /// Not inside, or awake again.
+    Awake,
+    /// Is on the list of waiters.
+    Asleep(CondvarId),
+    /// Was woken by the write of the condition variable with this coherence index.
+    Woken(CondvarId, u32),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -300,7 +320,12 @@ enum Source {
 impl TraceBuilder {
     /// Nothing has happened yet.
     pub fn new(threads: usize) -> Self {
-        Self { threads: vec![Vec::new(); threads], written: BTreeMap::new(), pending: BTreeMap::new() }
+        Self {
+            threads: vec![Vec::new(); threads],
+            written: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            sleep: vec![Sleep::Awake; threads],
+        }
     }
 
     /// Records what an action of `thread` did; `pc` is where the thread rested before it.
@@ -332,15 +357,32 @@ impl TraceBuilder {
                 let operation = Operation::Fence(kind);
                 self.push(thread, Recorded { pc, operation, source: Source::Memory(0) });
             }
-            Effect::Lock(mutex) | Effect::Reacquire { mutex } => self.act(thread, pc, Operation::Lock(mutex)),
+            Effect::Lock(mutex) => self.act(thread, pc, Operation::Lock(mutex)),
+            Effect::Reacquire { mutex } => {
+                if let Sleep::Woken(condvar, by) = std::mem::replace(&mut self.sleep[thread.index()], Sleep::Awake) {
+                    let source = Source::Memory(by);
+                    self.push(thread, Recorded { pc, operation: Operation::Wake(condvar), source });
+                }
+                self.act(thread, pc, Operation::Lock(mutex));
+            }
             Effect::Unlock(mutex) => self.act(thread, pc, Operation::Unlock(mutex)),
             Effect::Wait { condvar, mutex } => {
                 self.act(thread, pc, Operation::Wait(condvar));
                 self.act(thread, pc, Operation::Unlock(mutex));
+                self.sleep[thread.index()] = Sleep::Asleep(condvar);
             }
-            Effect::Notify { condvar, .. } => self.act(thread, pc, Operation::Notify(condvar)),
+            Effect::Notify { condvar, woken, one } => {
+                self.act(thread, pc, Operation::Notify(condvar));
+                if woken > 0 {
+                    self.wake(condvar, one);
+                }
+            }
+            Effect::SpuriousWake { condvar } => {
+                self.act(thread, pc, Operation::Leave(condvar));
+                self.sleep[thread.index()] = Sleep::Awake;
+            }
             Effect::Commit { loc, .. } => self.commit(thread, loc),
-            Effect::Choose { .. } | Effect::LeaveCritical | Effect::SpuriousWake { .. } => {}
+            Effect::Choose { .. } | Effect::LeaveCritical => {}
         }
     }
 
@@ -379,6 +421,16 @@ impl TraceBuilder {
         let index = self.push(thread, Recorded { pc, operation, source });
         if operation.writes() {
             self.written.entry(cell).or_default().push((thread, index));
+        }
+    }
+
+    /// The last write of a condition variable has woken one of those who wait for it, or all.
+    fn wake(&mut self, condvar: CondvarId, one: Option<ThreadId>) {
+        let by = self.written.get(&Cell::Condvar(condvar)).map_or(0, Vec::len) as u32;
+        for (index, sleep) in self.sleep.iter_mut().enumerate() {
+            if *sleep == Sleep::Asleep(condvar) && one.is_none_or(|one| one.index() == index) {
+                *sleep = Sleep::Woken(condvar, by);
+            }
         }
     }
 

@@ -187,7 +187,7 @@ fn with_effect<'a>(program: &'a Program, common: Event<'a>, effect: Effect) -> E
             Event { kind: "wait", condvar: condvar_name(condvar), mutex: mutex_name(mutex), ..common }
         }
         Effect::Reacquire { mutex } => Event { kind: "reacquire", mutex: mutex_name(mutex), ..common },
-        Effect::Notify { condvar, woken } => {
+        Effect::Notify { condvar, woken, .. } => {
             Event { kind: "notify", condvar: condvar_name(condvar), woken: Some(woken), ..common }
         }
         Effect::Choose { value } => Event { kind: "choose", value: Some(value), ..common },

@@ -16,33 +16,43 @@ use weakspot_verify::robust::{self, RobustOptions, RobustReport, RobustVerdict};
 const BOUNDS: Bounds = Bounds { visits: 60_000, buffer: None };
 
 fn check(program: &Program, model: MemoryModel, all: bool) -> RobustReport {
-    let options = RobustOptions { model, all, spurious_wakeups: false };
+    check_with(program, RobustOptions { model, all, spurious_wakeups: false })
+}
+
+fn check_with(program: &Program, options: RobustOptions) -> RobustReport {
     robust::check(program, options, &Budget::unlimited(), &()).expect("every attack replays")
 }
 
 /// Brute force; `None` if the program is too large for it.
-fn is_robust(program: &Program, model: MemoryModel) -> Option<bool> {
-    let traces = oracle::traces(&Machine::new(program, model), BOUNDS)?;
+fn is_robust(program: &Program, model: MemoryModel, spurious_wakeups: bool) -> Option<bool> {
+    let machine = Machine { spurious_wakeups, ..Machine::new(program, model) };
+    let traces = oracle::traces(&machine, BOUNDS)?;
     Some(traces.keys().all(|trace| Axioms::Sc.allow(trace)))
 }
 
 /// What brute force says, and whether the engine says the same.
-fn judge(sketch: &Sketch, model: MemoryModel) -> Option<(bool, bool)> {
+fn judge(sketch: &Sketch, model: MemoryModel, spurious_wakeups: bool) -> Option<(bool, bool)> {
     let program = sketch.program();
-    let robust = is_robust(&program, model)?;
+    let robust = is_robust(&program, model, spurious_wakeups)?;
     let expected = if robust { RobustVerdict::Robust } else { RobustVerdict::NotRobust };
-    Some((robust, check(&program, model, false).verdict == expected))
+    let options = RobustOptions { model, all: false, spurious_wakeups };
+    Some((robust, check_with(&program, options).verdict == expected))
 }
 
 /// Compares on many programs, at least so many of them not robust and robust.
 fn compare(shape: &Shape, seeds: std::ops::Range<u64>, at_least: [usize; 2]) {
+    compare_with(shape, seeds, at_least, false);
+}
+
+fn compare_with(shape: &Shape, seeds: std::ops::Range<u64>, at_least: [usize; 2], spurious: bool) {
     for model in [MemoryModel::Tso, MemoryModel::Pso] {
         let mut seen = [0, 0];
         for seed in seeds.clone() {
             let sketch = shape.generate(seed);
-            let Some((robust, agrees)) = judge(&sketch, model) else { continue };
+            let Some((robust, agrees)) = judge(&sketch, model, spurious) else { continue };
             if !agrees {
-                let small = shrink(&sketch, |smaller| judge(smaller, model).is_some_and(|(_, agrees)| !agrees));
+                let small =
+                    shrink(&sketch, |smaller| judge(smaller, model, spurious).is_some_and(|(_, agrees)| !agrees));
                 panic!("{} disagrees (seed {seed}):\n{}", model.name(), small.text());
             }
             seen[usize::from(robust)] += 1;
@@ -70,6 +80,22 @@ fn attacks_are_exact_with_branches_locks_and_choices() {
         ..Shape::straight_line()
     };
     compare(&shape, 0..1000, [20, 400]);
+}
+
+/// Being woken comes after the notification, and waking up unasked stands among the notifications.
+#[test]
+fn attacks_are_exact_with_condition_variables() {
+    let shape = Shape {
+        condvars: true,
+        atomics: false,
+        full_fences: false,
+        threads: 3..=3,
+        cells: 2..=2,
+        statements: 1..=3,
+        ..Shape::straight_line()
+    };
+    compare_with(&shape, 0..700, [2, 100], false);
+    compare_with(&shape, 0..700, [2, 100], true);
 }
 
 #[test]

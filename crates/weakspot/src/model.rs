@@ -226,7 +226,7 @@ fn kind_name(kind: EventKind) -> &'static str {
         EventKind::RmwRead { .. } | EventKind::RmwWrite { .. } => "a read-modify-write",
         EventKind::LockRead | EventKind::LockWrite => "the acquisition of a mutex",
         EventKind::Unlock | EventKind::WaitUnlock => "the release of a mutex",
-        EventKind::WaitRead | EventKind::WaitWrite | EventKind::WakeRead => "a wait",
+        EventKind::WaitRead | EventKind::WaitWrite | EventKind::WakeRead | EventKind::WakeWrite => "a wait",
         EventKind::NotifyRead | EventKind::NotifyWrite => "a notification",
         EventKind::Signal => "the start or the end of a thread",
         EventKind::Await => "waiting for a thread",

@@ -81,17 +81,19 @@ impl Stamps {
             }
             let thread = step.thread().index();
             let mut own = None;
-            for &Happening { kind, cell, .. } in &happened {
-                let operation = kind.operation();
-                sober.observe(&Event { thread: thread as u32, index: indices[thread], operation, cell, label: 0 });
-                indices[thread] += 1;
+            for &(whose, Happening { kind, cell, .. }) in &happened {
+                let (operation, whose) = (kind.operation(), whose.index());
+                sober.observe(&Event { thread: whose as u32, index: indices[whose], operation, cell, label: 0 });
+                indices[whose] += 1;
                 if operation == Operation::StoreFence {
                     continue;
                 }
-                let column = 2 * thread + usize::from(operation != Operation::Load);
-                own = Some((column, sober.timestamp()[column]));
+                if whose == thread {
+                    let column = 2 * thread + usize::from(operation != Operation::Load);
+                    own = Some((column, sober.timestamp()[column]));
+                }
                 if operation != Operation::Store {
-                    this.loads[thread] = sober.timestamp().to_vec();
+                    this.loads[whose] = sober.timestamp().to_vec();
                 }
             }
             this.own.push(own);

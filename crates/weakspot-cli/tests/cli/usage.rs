@@ -104,7 +104,6 @@ fn options_of_one_engine_of_check_are_refused_by_the_other() {
     refused(&attack(["--max-preemptions", "2"]), &["--max-preemptions", "stateless"]);
     refused(&attack(["--unroll", "2"]), &["--unroll", "stateless"]);
     refused(&["check", "sb.weak", "--model", "pso", "--monitor", "sober"], &["TSO", "--monitor operational"]);
-    refused(&["check", "sb.weak", "--engine", "stateless", "--spurious-wakeups"], &["--spurious-wakeups"]);
 }
 
 #[test]

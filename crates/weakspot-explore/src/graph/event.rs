@@ -37,6 +37,8 @@ pub enum EventKind {
     WaitUnlock,
     /// Being woken: reads the notification.
     WakeRead,
+    /// The write of a wake-up without a notification: the thread leaves the list of waiters.
+    WakeWrite,
     /// The read of a notification.
     NotifyRead,
     /// The write of a notification.
@@ -81,7 +83,7 @@ impl EventKind {
     /// Is it the write of an atomic?
     #[inline]
     pub fn is_exclusive_write(self) -> bool {
-        matches!(self, Self::RmwWrite { .. } | Self::LockWrite | Self::WaitWrite | Self::NotifyWrite)
+        matches!(self, Self::RmwWrite { .. } | Self::LockWrite | Self::WaitWrite | Self::WakeWrite | Self::NotifyWrite)
     }
 }
 

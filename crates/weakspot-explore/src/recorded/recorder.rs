@@ -78,7 +78,7 @@ pub struct Recorder<'p, W: Write> {
     /// The number of the place of each site; [`NONE`]: not declared yet.
     places: Vec<u32>,
     next_place: u32,
-    happened: Vec<Happening>,
+    happened: Vec<(ThreadId, Happening)>,
     allow_deadlock: bool,
     recorded: Recorded,
     failure: Option<RecordError>,
@@ -130,13 +130,16 @@ impl<'p, W: Write> Recorder<'p, W> {
         for (index, &action) in actions.iter().enumerate() {
             let thread = action.thread();
             let code = self.program.threads.get(thread.index()).ok_or(RecordError::NotPossible { step: index + 1 })?;
-            let site = code.sites[self.run.pc(thread).index()];
+            let own = code.sites[self.run.pc(thread).index()];
             let mut happened = std::mem::take(&mut self.happened);
             if !self.run.step(action, &mut happened) {
                 return Err(RecordError::NotPossible { step: index + 1 });
             }
-            for &happening in &happened {
-                self.event((thread, site, happening))?;
+            for &(woken, happening) in &happened {
+                // who is woken still rests at its `wait`
+                let rests_at = || self.program.threads[woken.index()].sites[self.run.pc(woken).index()];
+                let site = if woken == thread { own } else { rests_at() };
+                self.event((woken, site, happening))?;
             }
             self.happened = happened;
         }
@@ -238,6 +241,7 @@ pub fn explore_recorded(
         lineariser: Lineariser::default(),
         monitor: monitor.filter(AnyMonitor::depends_on_order),
         allow_deadlock: options.allow_deadlock,
+        spurious_wakeups: options.spurious_wakeups,
         sink,
     };
     let mut explorer = explorer_for(&mut system, options);
@@ -256,6 +260,7 @@ struct Recording<'a, 's> {
     /// A monitor that depends on the order, if the checker has one.
     monitor: Option<AnyMonitor>,
     allow_deadlock: bool,
+    spurious_wakeups: bool,
     sink: &'s mut dyn Sink,
 }
 
@@ -301,8 +306,10 @@ impl Recording<'_, '_> {
 
     /// How the execution ends that the lineariser holds.
     fn ending(&self, graph: &Graph, program: &Program, ending: trust::Ending) -> Ending {
-        let problem =
-            || first_problem(program, &actions_of(graph, self.lineariser.order())).map(|it| it.problem.message);
+        let problem = || {
+            let actions = actions_of(graph, self.lineariser.order());
+            first_problem(program, self.spurious_wakeups, &actions).map(|it| it.problem.message)
+        };
         match ending {
             trust::Ending::Complete => Ending::Complete,
             trust::Ending::Blocked | trust::Ending::Livelock => Ending::Blocked,
@@ -359,6 +366,7 @@ fn placed(graph: &Graph, system: &Interpreter<'_>, id: u32) -> Option<Placed> {
         EventKind::WaitWrite => quiet(Kind::Wait, event.cell),
         EventKind::WakeRead => quiet(Kind::Wake, event.cell),
         EventKind::NotifyWrite => quiet(Kind::Notify, event.cell),
+        EventKind::WakeWrite => quiet(Kind::Leave, event.cell),
         _ => return None,
     };
     let thread = ThreadId(event.thread as u16);

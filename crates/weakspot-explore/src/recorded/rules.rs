@@ -132,7 +132,7 @@ pub fn sort_of(kind: Kind) -> Option<CellSort> {
     match kind {
         Kind::Load | Kind::Store | Kind::Rmw { .. } => Some(CellSort::Location),
         Kind::Lock | Kind::Unlock => Some(CellSort::Mutex),
-        Kind::Wait | Kind::Wake | Kind::Notify => Some(CellSort::Condvar),
+        Kind::Wait | Kind::Wake | Kind::Notify | Kind::Leave => Some(CellSort::Condvar),
         Kind::Fence(_) => None,
     }
 }
@@ -148,7 +148,7 @@ pub fn values_of(kind: Kind) -> (bool, bool) {
 }
 
 /// Every kind with its words in the text format; the index is its number in the binary one.
-pub const KINDS: [(Kind, &str); 14] = [
+pub const KINDS: [(Kind, &str); 15] = [
     (Kind::Load, "load"),
     (Kind::Store, "store"),
     (Kind::Rmw { writes: true, drains_all: false }, "rmw"),
@@ -163,6 +163,7 @@ pub const KINDS: [(Kind, &str); 14] = [
     (Kind::Wait, "wait"),
     (Kind::Wake, "wake"),
     (Kind::Notify, "notify"),
+    (Kind::Leave, "leave"),
 ];
 
 /// The index of a kind in [`KINDS`].
@@ -180,6 +181,7 @@ pub fn code_of(kind: Kind) -> u8 {
         Kind::Wait => 11,
         Kind::Wake => 12,
         Kind::Notify => 13,
+        Kind::Leave => 14,
     }
 }
 

@@ -64,6 +64,10 @@ impl<S: System> Explorer<'_, S> {
         if !event.stuck {
             return if self.replays && self.waits_for_ever(read) { Ending::Livelock } else { Ending::Blocked };
         }
+        if event.kind == EventKind::WakeRead && self.spurious_wakeups {
+            // It goes round its loop for ever: see `wakeups`.
+            return Ending::Blocked;
+        }
         let is_last = event.source == self.graph().last_write(event.cell);
         let is_woken = event.kind == EventKind::WakeRead && event.value & bit(event.thread as usize) == 0;
         if is_last && !is_woken { Ending::Deadlock } else { Ending::Blocked }

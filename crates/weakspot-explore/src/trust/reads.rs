@@ -42,7 +42,7 @@ impl<S: System> Explorer<'_, S> {
     pub(super) fn satisfies(&self, thread: usize, kind: EventKind, cell: CellId, source: u32) -> bool {
         match kind {
             EventKind::LockRead => self.graph().value_of(cell, source) == FREE,
-            EventKind::WakeRead => source != NONE && self.woken_by(source) & bit(thread) != 0,
+            EventKind::WakeRead => self.is_woken_by(thread, source) || self.may_leave(thread, cell, source),
             _ => true,
         }
     }
@@ -78,12 +78,16 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// The waiters that a write of a condition variable has woken.
-    pub(super) fn woken_by(&self, write: u32) -> i64 {
+    fn woken_by(&self, write: u32) -> i64 {
         let event = self.graph().event(write);
         if event.kind != EventKind::NotifyWrite {
             return 0;
         }
         self.graph().event(event.po_prev).value & !event.value
+    }
+
+    fn is_woken_by(&self, thread: usize, write: u32) -> bool {
+        write != NONE && self.woken_by(write) & bit(thread) != 0
     }
 
     pub(super) fn take_source(&mut self, thread: usize, pending: Pending, source: u32) -> bool {
@@ -129,8 +133,10 @@ impl<S: System> Explorer<'_, S> {
                 consistent
             }
             EventKind::WakeRead => {
+                let written = value & !bit(thread);
+                let consistent = written == value || self.write_part(thread, EventKind::WakeWrite, read, written);
                 self.graph_mut().thread_mut(thread).phase = Phase::Woken;
-                true
+                consistent
             }
             EventKind::NotifyRead => self.notify(thread, pending, read, None),
             _ => unreachable!("invariant: only reads have sources"),

@@ -47,7 +47,10 @@ pub(super) fn fits(event: &Event, pending: Pending) -> bool {
         (EventKind::LockRead | EventKind::LockWrite, Pending::Lock(mutex) | Pending::Wait { mutex, .. })
         | (EventKind::Unlock, Pending::Unlock(mutex))
         | (EventKind::WaitUnlock, Pending::Wait { mutex, .. }) => mutex == event.cell,
-        (EventKind::WaitRead | EventKind::WaitWrite | EventKind::WakeRead, Pending::Wait { condvar, .. })
+        (
+            EventKind::WaitRead | EventKind::WaitWrite | EventKind::WakeRead | EventKind::WakeWrite,
+            Pending::Wait { condvar, .. },
+        )
         | (EventKind::NotifyRead | EventKind::NotifyWrite, Pending::Notify { condvar, .. }) => condvar == event.cell,
         (EventKind::Fence(kind), Pending::Fence(now)) => kind == now,
         (EventKind::Choose, Pending::Choose { lo, hi }) => (lo..=hi).contains(&event.value),
@@ -218,6 +221,7 @@ impl<S: System> Explorer<'_, S> {
             | EventKind::WaitWrite
             | EventKind::WaitUnlock
             | EventKind::WakeRead
+            | EventKind::WakeWrite
             | EventKind::NotifyRead => {}
         }
     }

@@ -388,7 +388,8 @@ fn may_repeat(event: &Event) -> bool {
         | EventKind::WaitRead
         | EventKind::WaitWrite
         | EventKind::WaitUnlock
-        | EventKind::WakeRead => false,
+        | EventKind::WakeRead
+        | EventKind::WakeWrite => false,
         _ => true,
     }
 }

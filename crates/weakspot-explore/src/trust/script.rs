@@ -43,6 +43,7 @@ fn again(event: &Event) -> Again {
         | EventKind::WaitWrite
         | EventKind::WaitUnlock
         | EventKind::WakeRead
+        | EventKind::WakeWrite
         | EventKind::NotifyRead => return Again::Part,
         EventKind::LeaveCritical | EventKind::Misuse => return Again::Not,
     })

@@ -112,7 +112,9 @@ fn describe(execution: &Execution<'_>, lanes: &Lanes, index: usize, step: &Step,
             Line::of(Role::Plain, format!("{} released, waits for {}", mutex(lock), condvar(id)))
         }
         Effect::Reacquire { mutex: id } => Line::of(Role::Plain, format!("awake, {} acquired again", mutex(id))),
-        Effect::Notify { condvar: id, woken } => Line::of(Role::Plain, notified(execution, step, condvar(id), woken)),
+        Effect::Notify { condvar: id, woken, .. } => {
+            Line::of(Role::Plain, notified(execution, step, condvar(id), woken))
+        }
         Effect::Choose { value } => Line::of(Role::Plain, format!("chooses {value}")),
         Effect::LeaveCritical => Line::of(Role::Plain, "leaves the critical block"),
         Effect::Commit { loc, value } => {

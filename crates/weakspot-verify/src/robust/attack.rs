@@ -367,11 +367,27 @@ impl<'p> Attack<'p> {
             }
             let mut wider = shade.clone();
             wider.add(thread, &accesses);
+            for woken in self.woken(state, &words, thread) {
+                wider.threads[woken.index()] = true;
+            }
             let mut here = Here::read(&words, self.count());
             here.shade = self.shades.intern(&Some(wider));
             here.write(&mut words);
             out.push(Successor::State { words, by: mv });
         }
+    }
+
+    /// The threads that a step of another one has woken: what they do from then on comes after the notification.
+    fn woken<'s>(
+        &'s self,
+        before: &'s [u32],
+        after: &'s [u32],
+        by: ThreadId,
+    ) -> impl Iterator<Item = ThreadId> + use<'s, 'p> {
+        let asleep = |words: &[u32], thread: ThreadId| {
+            matches!(self.threads.phase(thread, LocalId(words[thread.index()])), Phase::Waiting(_))
+        };
+        self.program.thread_ids().filter(move |&other| other != by && asleep(before, other) && !asleep(after, other))
     }
 
     fn used_by_others(&self, cell: usize, thread: ThreadId) -> bool {
@@ -420,8 +436,9 @@ impl<'p> Attack<'p> {
             return Some(vec![write(cell(mutex))]);
         }
         if mv.role == Role::Wake {
+            let Phase::Waiting(condvar) = phase else { return None };
             words[thread.index()] = self.threads.wake(thread, id).0;
-            return Some(Vec::new());
+            return Some(vec![write(self.condvar_cell(condvar.index()))]);
         }
         let (result, accesses) = match self.threads.pause(thread, id) {
             Pause::Load { loc } => (memory[loc.index()], vec![read(loc.index())]),

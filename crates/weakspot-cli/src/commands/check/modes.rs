@@ -46,11 +46,6 @@ pub fn refuse_unfitting_options(args: &CheckArgs) -> Result<(), Failure> {
         let message = format!("{option} does not fit `--engine attack`");
         return refuse(message, "it belongs to `--engine stateless`; the attack engine needs no bounds");
     }
-    let is_stateless = args.engine == CheckEngine::Stateless || stateless_only.iter().any(|(given, _)| *given);
-    if args.spurious_wakeups && is_stateless && args.replay.is_none() {
-        let message = "`--spurious-wakeups` does not fit the stateless engine".to_owned();
-        return refuse(message, "leave the engine to `--engine auto`");
-    }
     if args.model == Model::Pso && matches!(args.monitor, Some(Monitor::Sober | Monitor::SoberPublished)) {
         let message = "the SOBER monitors know TSO only".to_owned();
         return refuse(message, "`--monitor operational` watches for PSO");
