@@ -65,6 +65,10 @@ pub struct Graph {
     latest: Vec<u32>,
     gone: Vec<u32>,
     unchanged: Vec<Lanes>,
+    /// Events that were not put at the end: reads of something that was overwritten, writes before others.
+    aslant: Vec<u32>,
+    /// Reads whose sources were added after them.
+    revisited: Vec<u32>,
     strict_scratch: Vec<Lanes>,
     /// Lets the entries of happens-before through, and not those of relaxed happens-before.
     strict: Vec<Lanes>,
@@ -94,6 +98,8 @@ impl Graph {
             latest: Vec::new(),
             gone: Vec::new(),
             unchanged: Vec::new(),
+            aslant: Vec::new(),
+            revisited: Vec::new(),
             strict_scratch: row_of(0, threads, 0),
             strict: row_of(threads, threads, u16::MAX),
             watching: Watching::Nothing,
@@ -330,6 +336,7 @@ impl Graph {
         let id = self.push(event);
         self.last_read[slot] = id;
         if overwritten_by != NONE {
+            self.aslant.push(id);
             self.propagate(overwritten_by);
         }
         id
@@ -359,6 +366,7 @@ impl Graph {
         let id = self.push(event);
         self.link(id, after);
         if before != NONE {
+            self.aslant.push(id);
             self.propagate(before);
         }
         id
@@ -468,6 +476,7 @@ impl Graph {
             self.detach(self.events.len() as u32 - 1);
             self.events.pop();
         }
+        while self.aslant.pop_if(|id| *id >= len).is_some() {}
         self.unwind(trail as usize);
         if self.watching.is_anything() {
             self.answers.take_back(put_aside, len);

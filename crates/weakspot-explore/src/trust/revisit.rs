@@ -98,8 +98,8 @@ impl<S: System> Explorer<'_, S> {
         let (below, above) = self.frames.split_at_mut(self.depth + 1);
         let (below, Frame { graph, order, .. }) = (&below[self.depth], &mut above[0]);
         graph.become_revisit(&below.graph, read, after, &mut self.map);
-        if graph.inherit_order(&below.graph, &below.order, read, &self.map, order) {
-            graph.inherit_clocks(&below.graph, read, &self.map, order);
+        if let Some(same) = graph.inherit_order(&below.graph, &below.order, read, &self.map, order) {
+            graph.inherit_clocks(&below.graph, read, &self.map, order, same);
         } else {
             if !self.lineariser.linearise_holding(graph, if self.replays { read } else { NONE }) {
                 self.counters.inconsistent += 1;
