@@ -154,6 +154,20 @@ impl Frame {
     }
 }
 
+/// Memory that an explorer has used, for the next one.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    frames: Vec<Frame>,
+    lineariser: Lineariser,
+    map: Vec<u32>,
+    script: Vec<Repeated>,
+}
+
+/// Frames whose memory is kept for the next explorer.
+const FRAMES_TO_KEEP: usize = 32;
+/// How large their graphs may be.
+const BYTES_TO_KEEP: usize = 1 << 17;
+
 /// Counters of an exploration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -199,9 +213,20 @@ pub const LONGEST: u32 = MOST_EVENTS - 4;
 impl<'s, S: System> Explorer<'s, S> {
     /// Starts at the beginning of the system.
     pub fn new(system: &'s mut S) -> Self {
+        Self::using(system, Workspace::default())
+    }
+
+    /// The same with memory that another explorer has used.
+    pub fn using(system: &'s mut S, workspace: Workspace) -> Self {
         system.restart();
-        let initial = (0..system.cells()).map(|cell| system.initial(cell as CellId));
-        let mut graph = Graph::new(system.threads(), initial);
+        let Workspace { mut frames, lineariser, map, script } = workspace;
+        if frames.is_empty() {
+            frames.push(Frame::new(Graph::new(0, std::iter::empty())));
+        }
+        frames.iter_mut().for_each(|frame| frame.items.clear());
+        frames[0].order.clear();
+        let graph = &mut frames[0].graph;
+        graph.restart(system.threads(), (0..system.cells()).map(|cell| system.initial(cell as CellId)));
         let mut replays = false;
         for thread in 0..system.threads() {
             match system.save(ThreadId::new(thread)) {
@@ -211,11 +236,11 @@ impl<'s, S: System> Explorer<'s, S> {
         }
         Self {
             system,
-            frames: vec![Frame::new(graph)],
+            frames,
             depth: 0,
-            lineariser: Lineariser::default(),
-            map: Vec::new(),
-            script: Vec::new(),
+            lineariser,
+            map,
+            script,
             replays,
             bound: 0,
             counters: Counters::default(),
@@ -252,6 +277,14 @@ impl<'s, S: System> Explorer<'s, S> {
     pub fn watching(mut self, watching: Watching) -> Self {
         self.frames[0].graph.watch(watching);
         self
+    }
+
+    /// The memory, for the next explorer.
+    pub fn into_workspace(self) -> Workspace {
+        let Self { mut frames, lineariser, map, script, .. } = self;
+        frames.retain(|frame| frame.graph.bytes() <= BYTES_TO_KEEP);
+        frames.truncate(FRAMES_TO_KEEP);
+        Workspace { frames, lineariser, map, script }
     }
 
     /// Why the search was given up, if the system is not deterministic (it can only be found out without tokens).

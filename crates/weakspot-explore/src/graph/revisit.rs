@@ -44,18 +44,18 @@ impl Graph {
         let write = from.len() - 1;
         self.copy_from(from);
         self.unlink(write);
-        self.causes.copy_prefix(&from.causes, read as usize);
+        self.causes.copy_prefix(&from.causes, from.events.len());
         map.clear();
+        map.resize((write - read) as usize + 1, NONE);
         let mut kept = read;
-        for id in read..=write {
+        for (id, new) in (read..).zip(map.iter_mut()) {
             if id == read || from.causes(id, write) {
-                self.causes.push(from.causes.row(id));
-                map.push(kept);
+                self.causes.move_row(id, kept);
+                *new = kept;
                 kept += 1;
-            } else {
-                map.push(NONE);
             }
         }
+        self.causes.truncate(kept as usize);
         for id in (read + 1..write).rev() {
             if map[(id - read) as usize] == NONE {
                 self.detach(id);
@@ -118,21 +118,25 @@ impl Graph {
         order: &mut Vec<u32>,
     ) -> Option<usize> {
         order.clear();
-        let mut same = None;
-        let since = before.len() as u32..from.len();
-        for id in before.iter().copied().chain(since) {
+        order.resize(from.events.len() + 1, NONE);
+        let (mut count, mut same) = (0, usize::MAX);
+        let mut add = |id: u32| {
             let id = if id < read { id } else { map[(id - read) as usize] };
-            if id != NONE && id != read {
-                order.push(id);
-            } else if same.is_none() {
-                same = Some(order.len());
+            order[count] = id;
+            if id == NONE || id == read {
+                same = same.min(count);
+            } else {
+                count += 1;
             }
-        }
-        order.push(read);
+        };
+        before.iter().copied().for_each(&mut add);
+        (before.len() as u32..from.len()).for_each(add);
+        order[count] = read;
+        order.truncate(count + 1);
         let write = self.len() - 1;
         let stands = self.event(write).co_next == NONE && from.aslant.iter().all(|&id| self.stands(id, read, map));
         debug_assert_eq!(stands, self.is_order(order), "only what is aslant can be wrong");
-        stands.then(|| same.unwrap_or(order.len() - 1))
+        stands.then_some(same)
     }
 
     /// Does an event that was aslant come before the write that it has to come before?

@@ -13,7 +13,7 @@
 use super::answers::Answer;
 use super::buffered::Notice;
 use super::{Event, EventKind, Graph, NONE, Status};
-use crate::graph::rows::{Rows, exceeds_besides, row_of};
+use crate::graph::rows::{exceeds_besides, make_row};
 use crate::monitor::Finding;
 use weakspot_model::buffer::MemoryModel;
 
@@ -44,10 +44,10 @@ impl Graph {
         self.watched = watching == Watching::Sober;
         if self.watched {
             let threads = self.threads.len();
-            self.happens_before = Rows::new(2 * threads);
-            self.scratch = row_of(0, 2 * threads, 0);
+            self.happens_before.restart(2 * threads);
+            make_row(&mut self.scratch, 0, 2 * threads, 0);
             self.strict_scratch.clone_from(&self.scratch);
-            self.strict = row_of(threads, 2 * threads, u16::MAX);
+            make_row(&mut self.strict, threads, 2 * threads, u16::MAX);
         }
     }
 
