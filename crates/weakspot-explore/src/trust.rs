@@ -58,7 +58,7 @@ use weakspot_model::ids::ThreadId;
 
 use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
 use crate::linearise::Lineariser;
-use crate::system::{CellId, Misuse, Pending, Repeated, System};
+use crate::system::{CellId, Misuse, Pending, Repeated, System, Token};
 use probe::Loops;
 pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
@@ -544,19 +544,20 @@ impl<'s, S: System> Explorer<'s, S> {
         let id = ThreadId::new(thread);
         self.system.resume(id, result);
         self.settle(thread);
-        if self.system.jumped_back(id) {
-            if self.replays {
+        if self.replays {
+            if self.graph().thread(thread).token != Token(0) {
                 self.end_marked_round(thread);
-            } else {
-                self.end_round(thread);
             }
+        } else if self.system.jumped_back(id) {
+            self.end_round(thread);
         }
     }
 
     #[inline]
     fn settle(&mut self, thread: usize) {
         let id = ThreadId::new(thread);
-        let token = self.system.save(id).unwrap_or_else(|| self.system.marker(id));
+        let token = if self.replays { None } else { self.system.save(id) };
+        let token = token.unwrap_or_else(|| self.system.marker(id));
         self.graph_mut().thread_mut(thread).token = token;
     }
 

@@ -118,21 +118,20 @@ impl Graph {
         order: &mut Vec<u32>,
     ) -> Option<usize> {
         order.clear();
-        order.resize(from.events.len() + 1, NONE);
-        let (mut count, mut same) = (0, usize::MAX);
-        let mut add = |id: u32| {
-            let id = if id < read { id } else { map[(id - read) as usize] };
-            order[count] = id;
-            if id == NONE || id == read {
-                same = same.min(count);
-            } else {
-                count += 1;
-            }
-        };
-        before.iter().copied().for_each(&mut add);
-        (before.len() as u32..from.len()).for_each(add);
-        order[count] = read;
-        order.truncate(count + 1);
+        let split = before.iter().position(|&id| id >= read).unwrap_or(before.len());
+        let (unchanged, others) = before.split_at(split);
+        order.extend_from_slice(unchanged);
+        let since = before.len() as u32;
+        if others.is_empty() {
+            order.extend(since..read);
+        }
+        let same = order.len();
+        let new = |id: u32| if id < read { id } else { map[(id - read) as usize] };
+        let is_left = |&id: &u32| id != NONE && id != read;
+        order.extend(others.iter().map(|&id| new(id)).filter(is_left));
+        let since = if others.is_empty() { since.max(read) } else { since };
+        order.extend((since..from.len()).map(new).filter(is_left));
+        order.push(read);
         let write = self.len() - 1;
         let stands = self.event(write).co_next == NONE && from.aslant.iter().all(|&id| self.stands(id, read, map));
         debug_assert_eq!(stands, self.is_order(order), "only what is aslant can be wrong");

@@ -140,7 +140,10 @@ impl Graph {
         if !self.watching.is_anything() {
             return;
         }
-        self.answers.reset(self.events.iter().map(|event| event.asked_about));
+        self.answers.reset_like(&from.answers, read);
+        for (id, event) in (read..).zip(&self.events[read as usize..]) {
+            self.answers.add(id, event.asked_about);
+        }
         let new = [read, from.len() - 1].map(|id| (from.event(id).thread as usize, from.event(id).index));
         for old in from.answers.known() {
             let id = if old < read { old } else { map[(old - read) as usize] };

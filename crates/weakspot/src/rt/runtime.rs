@@ -100,7 +100,7 @@ impl State {
 
     /// Forgets everything but its memory; false if that cannot be, because a thread has not ended.
     pub(super) fn restart(&mut self) -> bool {
-        if self.lanes.iter().any(|lane| lane.routine.is_some()) {
+        if self.lanes.iter_mut().any(|lane| lane.berth.is_taken()) {
             return false;
         }
         self.lanes.truncate(1);
