@@ -50,6 +50,7 @@ mod revisit;
 mod rounds;
 mod script;
 mod subtree;
+mod workspace;
 mod writes;
 
 use std::ops::ControlFlow;
@@ -64,6 +65,7 @@ pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
 pub use restart::Divergence;
 pub use subtree::Subtree;
+pub use workspace::Workspace;
 
 /// Value of a mutex nobody holds.
 const FREE: i64 = 0;
@@ -154,20 +156,6 @@ impl Frame {
     }
 }
 
-/// Memory that an explorer has used, for the next one.
-#[derive(Debug, Default)]
-pub struct Workspace {
-    frames: Vec<Frame>,
-    lineariser: Lineariser,
-    map: Vec<u32>,
-    script: Vec<Repeated>,
-}
-
-/// Frames whose memory is kept for the next explorer.
-const FRAMES_TO_KEEP: usize = 32;
-/// How large their graphs may be.
-const BYTES_TO_KEEP: usize = 1 << 17;
-
 /// Counters of an exploration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -219,12 +207,7 @@ impl<'s, S: System> Explorer<'s, S> {
     /// The same with memory that another explorer has used.
     pub fn using(system: &'s mut S, workspace: Workspace) -> Self {
         system.restart();
-        let Workspace { mut frames, lineariser, map, script } = workspace;
-        if frames.is_empty() {
-            frames.push(Frame::new(Graph::new(0, std::iter::empty())));
-        }
-        frames.iter_mut().for_each(|frame| frame.items.clear());
-        frames[0].order.clear();
+        let Workspace { mut frames, lineariser, map, script } = workspace.emptied();
         let graph = &mut frames[0].graph;
         graph.restart(system.threads(), (0..system.cells()).map(|cell| system.initial(cell as CellId)));
         let mut replays = false;
@@ -277,14 +260,6 @@ impl<'s, S: System> Explorer<'s, S> {
     pub fn watching(mut self, watching: Watching) -> Self {
         self.frames[0].graph.watch(watching);
         self
-    }
-
-    /// The memory, for the next explorer.
-    pub fn into_workspace(self) -> Workspace {
-        let Self { mut frames, lineariser, map, script, .. } = self;
-        frames.retain(|frame| frame.graph.bytes() <= BYTES_TO_KEEP);
-        frames.truncate(FRAMES_TO_KEEP);
-        Workspace { frames, lineariser, map, script }
     }
 
     /// Why the search was given up, if the system is not deterministic (it can only be found out without tokens).

@@ -164,6 +164,16 @@ impl Graph {
         self.threads.iter().any(|end| end.status == Status::Stuck && end.last != NONE && self.event(end.last).stuck)
     }
 
+    /// Does somebody wait in a read that is not of the last word of its cell? Then the graph is no execution. Without that
+    /// read it is the beginning of one, in which the thread goes on, and which is explored as well: whatever a monitor sees
+    /// here, it sees there.
+    pub fn is_premature(&self) -> bool {
+        let is_premature = |event: &Event| event.stuck && event.source != self.last_write(event.cell);
+        self.threads
+            .iter()
+            .any(|end| end.status == Status::Stuck && end.last != NONE && is_premature(self.event(end.last)))
+    }
+
     /// Could the answer for an event ever be other than no? What decides this never changes, except for a read that is
     /// given another source.
     #[inline]
