@@ -25,7 +25,7 @@ use answers::Answers;
 use event::Order;
 pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
 pub use rows::MOST_EVENTS;
-use rows::{Lanes, Rows, copy_masked, copy_row, join, join_masked, row_of};
+use rows::{Lanes, Rows, copy_masked, copy_row, join, join_masked, make_row};
 pub use watch::Watching;
 
 /// No event; as the source of a read: the initial value.
@@ -65,6 +65,10 @@ pub struct Graph {
     latest: Vec<u32>,
     gone: Vec<u32>,
     unchanged: Vec<Lanes>,
+    /// Events that were not put at the end: reads of something that was overwritten, writes before others.
+    aslant: Vec<u32>,
+    /// Reads whose sources were added after them.
+    revisited: Vec<u32>,
     strict_scratch: Vec<Lanes>,
     /// Lets the entries of happens-before through, and not those of relaxed happens-before.
     strict: Vec<Lanes>,
@@ -79,27 +83,51 @@ pub struct Graph {
 impl Graph {
     /// No events.
     pub fn new(threads: usize, initial: impl Iterator<Item = i64>) -> Self {
-        let cells: Vec<_> = initial.map(CellEnds::new).collect();
-        let end = ThreadEnd::START;
-        Self {
+        let mut graph = Self {
             events: Vec::new(),
-            threads: vec![end; threads],
-            last_read: vec![NONE; cells.len() * threads],
-            cells,
-            happens_before: Rows::new(threads),
-            causes: Rows::new(threads),
+            threads: Vec::new(),
+            last_read: Vec::new(),
+            cells: Vec::new(),
+            happens_before: Rows::default(),
+            causes: Rows::default(),
             trail: Vec::new(),
             trail_rows: Vec::new(),
-            scratch: row_of(0, threads, 0),
+            scratch: Vec::new(),
             latest: Vec::new(),
             gone: Vec::new(),
             unchanged: Vec::new(),
-            strict_scratch: row_of(0, threads, 0),
-            strict: row_of(threads, threads, u16::MAX),
+            aslant: Vec::new(),
+            revisited: Vec::new(),
+            strict_scratch: Vec::new(),
+            strict: Vec::new(),
             watching: Watching::Nothing,
             watched: false,
             answers: Answers::default(),
-        }
+        };
+        graph.restart(threads, initial);
+        graph
+    }
+
+    /// Forgets everything but its memory.
+    pub(crate) fn restart(&mut self, threads: usize, initial: impl Iterator<Item = i64>) {
+        self.events.clear();
+        self.threads.clear();
+        self.threads.resize(threads, ThreadEnd::START);
+        self.cells.clear();
+        self.cells.extend(initial.map(CellEnds::new));
+        self.last_read.clear();
+        self.last_read.resize(self.cells.len() * threads, NONE);
+        self.happens_before.restart(threads);
+        self.causes.restart(threads);
+        self.trail.clear();
+        self.trail_rows.clear();
+        self.aslant.clear();
+        self.revisited.clear();
+        make_row(&mut self.scratch, 0, threads, 0);
+        make_row(&mut self.strict_scratch, 0, threads, 0);
+        make_row(&mut self.strict, threads, threads, u16::MAX);
+        (self.watching, self.watched) = (Watching::Nothing, false);
+        self.answers.reset(std::iter::empty());
     }
 
     /// All events, in the order in which they were added.
@@ -216,6 +244,7 @@ impl Graph {
             + (self.trail.capacity() + self.last_read.capacity()) * size_of::<u32>()
     }
 
+    #[inline]
     fn blank(&self, thread: usize, kind: EventKind) -> Event {
         let end = &self.threads[thread];
         let (mut last_load, mut last_store) = self.last_in_order(end.last);
@@ -265,6 +294,12 @@ impl Graph {
         } else {
             copy_row(&mut self.scratch, self.happens_before.row(event.po_prev));
         }
+        self.set_own_entries(event);
+    }
+
+    /// An event comes after itself.
+    #[inline]
+    fn set_own_entries(&mut self, event: &Event) {
         let (width, own) = (self.threads.len(), event.thread as usize);
         let row = self.scratch.as_flattened_mut();
         row[own] = event.index as u16 + 1;
@@ -314,6 +349,34 @@ impl Graph {
 
     /// Adds a read. The caller has checked that the write after the source does not happen before it.
     pub fn add_read(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32) -> u32 {
+        let id = self.push_read(thread, kind, cell, source);
+        let overwritten_by = self.write_after(cell, source);
+        if overwritten_by != NONE {
+            self.aslant.push(id);
+            self.propagate(overwritten_by);
+        }
+        id
+    }
+
+    /// Adds an atomic whose source has been taken by another one. The graph is then no execution, and is there for the
+    /// sake of the revisits only, which do not ask for the clocks of what comes after: those stay as they are.
+    pub(crate) fn add_doomed(
+        &mut self,
+        thread: usize,
+        (read, write): (EventKind, EventKind),
+        cell: CellId,
+        source: u32,
+        value: i64,
+    ) -> u32 {
+        let read = self.push_read(thread, read, cell, source);
+        self.event_mut(read).has_write = true;
+        let write = self.push_write_part(read, write, value);
+        self.aslant.extend([read, write]);
+        write
+    }
+
+    #[inline]
+    fn push_read(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32) -> u32 {
         let slot = cell as usize * self.threads.len() + thread;
         let event = Event {
             cell,
@@ -326,12 +389,8 @@ impl Graph {
         if source != NONE {
             self.join_source(&event);
         }
-        let overwritten_by = self.write_after(cell, source);
         let id = self.push(event);
         self.last_read[slot] = id;
-        if overwritten_by != NONE {
-            self.propagate(overwritten_by);
-        }
         id
     }
 
@@ -359,8 +418,35 @@ impl Graph {
         let id = self.push(event);
         self.link(id, after);
         if before != NONE {
+            self.aslant.push(id);
             self.propagate(before);
         }
+        id
+    }
+
+    /// Adds the write of an atomic, right after the source of its read, which is the newest event.
+    pub(crate) fn add_write_part(&mut self, read: u32, kind: EventKind, value: i64) -> u32 {
+        let id = self.push_write_part(read, kind, value);
+        let before = self.event(id).co_next;
+        if before != NONE {
+            self.aslant.push(id);
+            self.propagate(before);
+        }
+        id
+    }
+
+    /// The clock is that of the read, and what other readers of the source bring along.
+    #[inline]
+    fn push_write_part(&mut self, read: u32, kind: EventKind, value: i64) -> u32 {
+        debug_assert_eq!(read + 1, self.len(), "nothing comes between the parts of an atomic");
+        let Event { thread, cell, source, .. } = *self.event(read);
+        let event = Event { cell, value, ..self.blank(thread as usize, kind) };
+        copy_row(&mut self.scratch, self.happens_before.row(read));
+        self.set_own_entries(&event);
+        let before = self.write_after(cell, source);
+        self.join_readers(cell, source, before == NONE);
+        let id = self.push(event);
+        self.link(id, source);
         id
     }
 
@@ -468,6 +554,7 @@ impl Graph {
             self.detach(self.events.len() as u32 - 1);
             self.events.pop();
         }
+        while self.aslant.pop_if(|id| *id >= len).is_some() {}
         self.unwind(trail as usize);
         if self.watching.is_anything() {
             self.answers.take_back(put_aside, len);

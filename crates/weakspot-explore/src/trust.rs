@@ -51,6 +51,7 @@ mod rounds;
 mod script;
 mod subtree;
 mod wakeups;
+mod workspace;
 mod writes;
 
 use std::ops::ControlFlow;
@@ -59,13 +60,14 @@ use weakspot_model::ids::ThreadId;
 
 use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
 use crate::linearise::Lineariser;
-use crate::system::{CellId, Misuse, Pending, Repeated, System};
+use crate::system::{CellId, Misuse, Pending, Repeated, System, Token};
 use probe::Loops;
 pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
 pub use restart::Divergence;
 pub use subtree::Subtree;
 pub use wakeups::MOST_FRUITLESS;
+pub use workspace::Workspace;
 
 /// Value of a mutex nobody holds.
 const FREE: i64 = 0;
@@ -203,9 +205,15 @@ pub const LONGEST: u32 = MOST_EVENTS - 4;
 impl<'s, S: System> Explorer<'s, S> {
     /// Starts at the beginning of the system.
     pub fn new(system: &'s mut S) -> Self {
+        Self::using(system, Workspace::default())
+    }
+
+    /// The same with memory that another explorer has used.
+    pub fn using(system: &'s mut S, workspace: Workspace) -> Self {
         system.restart();
-        let initial = (0..system.cells()).map(|cell| system.initial(cell as CellId));
-        let mut graph = Graph::new(system.threads(), initial);
+        let Workspace { mut frames, lineariser, map, script } = workspace.emptied();
+        let graph = &mut frames[0].graph;
+        graph.restart(system.threads(), (0..system.cells()).map(|cell| system.initial(cell as CellId)));
         let mut replays = false;
         for thread in 0..system.threads() {
             match system.save(ThreadId::new(thread)) {
@@ -215,11 +223,11 @@ impl<'s, S: System> Explorer<'s, S> {
         }
         Self {
             system,
-            frames: vec![Frame::new(graph)],
+            frames,
             depth: 0,
-            lineariser: Lineariser::default(),
-            map: Vec::new(),
-            script: Vec::new(),
+            lineariser,
+            map,
+            script,
             replays,
             bound: 0,
             counters: Counters::default(),
@@ -523,19 +531,20 @@ impl<'s, S: System> Explorer<'s, S> {
         let id = ThreadId::new(thread);
         self.system.resume(id, result);
         self.settle(thread);
-        if self.system.jumped_back(id) {
-            if self.replays {
+        if self.replays {
+            if self.graph().thread(thread).token != Token(0) {
                 self.end_marked_round(thread);
-            } else {
-                self.end_round(thread);
             }
+        } else if self.system.jumped_back(id) {
+            self.end_round(thread);
         }
     }
 
     #[inline]
     fn settle(&mut self, thread: usize) {
         let id = ThreadId::new(thread);
-        let token = self.system.save(id).unwrap_or_else(|| self.system.marker(id));
+        let token = if self.replays { None } else { self.system.save(id) };
+        let token = token.unwrap_or_else(|| self.system.marker(id));
         self.graph_mut().thread_mut(thread).token = token;
     }
 

@@ -365,7 +365,9 @@ impl Visitor<Live<'_>> for Judge<'_> {
         if let Some(failure) = failure {
             return self.note_failure(graph, runtime, failure);
         }
-        self.watch(graph, runtime, ending);
+        if ending != Ending::Blocked || !graph.is_premature() {
+            self.watch(graph, runtime, ending);
+        }
         self.limits()
     }
 

@@ -14,7 +14,7 @@ use crate::judge::{Found, Judge, borderlines};
 use crate::report::{Bound, LoopLeftOut, Report, Verdict};
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::system::Live;
-use crate::rt::{overflow, panics};
+use crate::rt::{overflow, panics, spare};
 use crate::timeline::Timeline;
 use crate::{jobs, schedules, strengthen};
 
@@ -185,7 +185,8 @@ fn explore_for<'b>(
 /// Explores a part of the model, or all of it.
 pub(crate) fn explore_part(builder: &Builder, runtime: &Runtime, judge: &mut Judge<'_>, part: Option<Subtree>) {
     let mut system = Live { runtime };
-    let explorer = Explorer::new(&mut system).with_longest(builder.max_events).with_exact_rounds(builder.max_spins);
+    let explorer = Explorer::using(&mut system, spare::take_workspace());
+    let explorer = explorer.with_longest(builder.max_events).with_exact_rounds(builder.max_spins);
     let mut explorer = match judge.kind {
         Some(kind) => explorer.watching(kind.watching()),
         None => explorer,
@@ -201,6 +202,7 @@ pub(crate) fn explore_part(builder: &Builder, runtime: &Runtime, judge: &mut Jud
         judge.report.failure = Some(not_deterministic(runtime, divergence));
         judge.report.timeline = Some(Timeline::of_run(runtime));
     }
+    spare::keep_workspace(explorer.into_workspace());
 }
 
 fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {

@@ -1,6 +1,7 @@
 //! `WEAKSPOT_STATS=FILE`: one line for each model that was checked, for tools that compare runs.
 //!
-//! A line has four columns: executions, explorations that were none, `complete` / `bounded` / `failed`, and microseconds.
+//! A line has six columns: executions, explorations that were none, `complete` / `bounded` / `failed`, microseconds, how
+//! often the model was run, and events that were explored.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -23,6 +24,7 @@ fn append(file: &mut impl Write, report: &Report) -> io::Result<()> {
         Verdict::Bounded(_) => "bounded",
         Verdict::Failed | Verdict::Harmful => "failed",
     };
-    let line = format!("{} {} {end} {}\n", report.executions, report.blocked, report.elapsed.as_micros());
+    let Report { executions, blocked, elapsed, runs, events, .. } = report;
+    let line = format!("{executions} {blocked} {end} {} {runs} {events}\n", elapsed.as_micros());
     file.write_all(line.as_bytes())
 }

@@ -153,6 +153,18 @@ impl Answers {
         }
     }
 
+    /// Nothing is known of anything. The first events are those of another graph; what is asked of them is the same.
+    pub(super) fn reset_like(&mut self, other: &Self, first: u32) {
+        self.words.clear();
+        self.aside.clear();
+        let words = (first as usize).div_ceil(64).min(other.words.len());
+        for (index, word) in other.words[..words].iter().enumerate() {
+            let kept = (first as usize - index * 64).min(64) as u32;
+            let about = if kept == 64 { word.about } else { word.about & (bit(kept) - 1) };
+            self.words.push(Word { about, open: Cell::new(about), ..Word::default() });
+        }
+    }
+
     /// The accesses whose answers are known.
     pub(super) fn known(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().enumerate().flat_map(|(index, word)| {

@@ -51,7 +51,7 @@ impl Graph {
                 join_unmasked(&mut self.scratch, self.happens_before.row(last_load), &self.strict);
             }
         }
-        if order != Order::Load && last_store != NONE {
+        if order != Order::Load && last_store != NONE && last_store != last_load {
             join_unmasked(&mut self.scratch, self.happens_before.row(last_store), &self.strict);
         }
     }

@@ -17,9 +17,16 @@ pub(super) type Lanes = [u16; LANES];
 
 /// A row with this many entries, all of them `value`; what fills the row up is 0.
 pub(super) fn row_of(entries: usize, width: usize, value: u16) -> Vec<Lanes> {
-    let mut row = vec![[0; LANES]; width.div_ceil(LANES)];
-    row.as_flattened_mut()[..entries].fill(value);
+    let mut row = Vec::new();
+    make_row(&mut row, entries, width, value);
     row
+}
+
+/// Makes it such a row.
+pub(super) fn make_row(row: &mut Vec<Lanes>, entries: usize, width: usize, value: u16) {
+    row.clear();
+    row.resize(width.div_ceil(LANES), [0; LANES]);
+    row.as_flattened_mut()[..entries].fill(value);
 }
 
 /// A table of clocks of the same width.
@@ -34,6 +41,12 @@ impl Rows {
     /// No rows yet; each will have at least `width` entries.
     pub(super) fn new(width: usize) -> Self {
         Self { stride: width.div_ceil(LANES), lanes: Vec::new() }
+    }
+
+    /// Forgets all rows; the next ones will have at least `width` entries.
+    pub(super) fn restart(&mut self, width: usize) {
+        self.stride = width.div_ceil(LANES);
+        self.lanes.clear();
     }
 
     /// Lanes of a row.
@@ -80,6 +93,10 @@ impl Rows {
 
     #[inline]
     pub(super) fn push_copy(&mut self, row: u32) {
+        if self.stride == 1 {
+            let lanes = self.lanes[row as usize];
+            return self.lanes.push(lanes);
+        }
         let start = row as usize * self.stride;
         for at in start..start + self.stride {
             let lanes = self.lanes[at];
@@ -104,6 +121,17 @@ impl Rows {
         self.lanes.resize(rows * self.stride, [0; LANES]);
     }
 
+    /// Moves a row to the place of an earlier one.
+    #[inline]
+    pub(super) fn move_row(&mut self, from: u32, to: u32) {
+        if self.stride == 1 {
+            self.lanes[to as usize] = self.lanes[from as usize];
+        } else {
+            let (from, to) = (from as usize * self.stride, to as usize * self.stride);
+            self.lanes.copy_within(from..from + self.stride, to);
+        }
+    }
+
     /// Becomes a copy of the first rows of another table.
     pub(super) fn copy_prefix(&mut self, from: &Self, rows: usize) {
         self.stride = from.stride;
@@ -114,6 +142,10 @@ impl Rows {
     /// Joins one row into another.
     #[inline]
     pub(super) fn join_rows(&mut self, into: u32, from: u32) {
+        if self.stride == 1 {
+            let other = self.lanes[from as usize];
+            return join_lanes(&mut self.lanes[into as usize], &other);
+        }
         let (into, from) = (into as usize * self.stride, from as usize * self.stride);
         for at in 0..self.stride {
             let other = self.lanes[from + at];
@@ -188,28 +220,43 @@ impl Rows {
 /// Appends a row. Rows are short: a call to copy memory would cost more than the copy.
 #[inline]
 pub(super) fn push_row(rows: &mut Vec<Lanes>, row: &[Lanes]) {
+    if let &[lanes] = row {
+        return rows.push(lanes);
+    }
     for &lanes in row {
         rows.push(lanes);
     }
 }
 
 /// Works on the lanes of two rows. A row of one is not gone through in a loop.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the work is one instruction, a call is ten")]
 fn each(into: &mut [Lanes], from: &[Lanes], work: impl Fn(&mut Lanes, &Lanes)) {
     if let ([into], [from]) = (&mut *into, from) {
         return work(into, from);
     }
+    each_of_many(into, from, work);
+}
+
+#[inline(never)]
+fn each_of_many(into: &mut [Lanes], from: &[Lanes], work: impl Fn(&mut Lanes, &Lanes)) {
     for (into, from) in into.iter_mut().zip(from) {
         work(into, from);
     }
 }
 
 /// The same with a mask.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "as for `each`")]
 fn each_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes], work: impl Fn(&mut Lanes, &Lanes, &Lanes)) {
     if let ([into], [from], [mask]) = (&mut *into, from, mask) {
         return work(into, from, mask);
     }
+    each_of_many_masked(into, from, mask, work);
+}
+
+#[inline(never)]
+fn each_of_many_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes], work: impl Fn(&mut Lanes, &Lanes, &Lanes)) {
     for ((into, from), mask) in into.iter_mut().zip(from).zip(mask) {
         work(into, from, mask);
     }

@@ -13,7 +13,7 @@
 use super::answers::Answer;
 use super::buffered::Notice;
 use super::{Event, EventKind, Graph, NONE, Status};
-use crate::graph::rows::{Rows, exceeds_besides, row_of};
+use crate::graph::rows::{exceeds_besides, make_row};
 use crate::monitor::Finding;
 use weakspot_model::buffer::MemoryModel;
 
@@ -44,10 +44,10 @@ impl Graph {
         self.watched = watching == Watching::Sober;
         if self.watched {
             let threads = self.threads.len();
-            self.happens_before = Rows::new(2 * threads);
-            self.scratch = row_of(0, 2 * threads, 0);
+            self.happens_before.restart(2 * threads);
+            make_row(&mut self.scratch, 0, 2 * threads, 0);
             self.strict_scratch.clone_from(&self.scratch);
-            self.strict = row_of(threads, 2 * threads, u16::MAX);
+            make_row(&mut self.strict, threads, 2 * threads, u16::MAX);
         }
     }
 
@@ -140,7 +140,10 @@ impl Graph {
         if !self.watching.is_anything() {
             return;
         }
-        self.answers.reset(self.events.iter().map(|event| event.asked_about));
+        self.answers.reset_like(&from.answers, read);
+        for (id, event) in (read..).zip(&self.events[read as usize..]) {
+            self.answers.add(id, event.asked_about);
+        }
         let new = [read, from.len() - 1].map(|id| (from.event(id).thread as usize, from.event(id).index));
         for old in from.answers.known() {
             let id = if old < read { old } else { map[(old - read) as usize] };
@@ -159,6 +162,16 @@ impl Graph {
     /// orders it: then the answers need not be those of the monitor.
     pub fn has_stuck_read(&self) -> bool {
         self.threads.iter().any(|end| end.status == Status::Stuck && end.last != NONE && self.event(end.last).stuck)
+    }
+
+    /// Does somebody wait in a read that is not of the last word of its cell? Then the graph is no execution. Without that
+    /// read it is the beginning of one, in which the thread goes on, and which is explored as well: whatever a monitor sees
+    /// here, it sees there.
+    pub fn is_premature(&self) -> bool {
+        let is_premature = |event: &Event| event.stuck && event.source != self.last_write(event.cell);
+        self.threads
+            .iter()
+            .any(|end| end.status == Status::Stuck && end.last != NONE && is_premature(self.event(end.last)))
     }
 
     /// Could the answer for an event ever be other than no? What decides this never changes, except for a read that is

@@ -69,12 +69,12 @@ impl<S: System> Explorer<'_, S> {
 
     /// Adds such an atomic, for the sake of the revisits. If its value is another one in a later run, it will be noted.
     pub(super) fn add_doomed(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32, value: i64) {
-        let read = self.graph_mut().add_read(thread, kind, cell, source);
         let written = match kind {
             EventKind::RmwRead { drains_all } => EventKind::RmwWrite { drains_all },
             _ => EventKind::LockWrite,
         };
-        self.write_part(thread, written, read, value);
+        let write = self.graph_mut().add_doomed(thread, (kind, written), cell, source, value);
+        self.push_revisits(write);
     }
 
     /// The waiters that a write of a condition variable has woken.

@@ -2,7 +2,7 @@
 
 use weakspot_model::ids::ThreadId;
 
-use super::{Alternative, Explorer, Frame};
+use super::{Alternative, Explorer, Frame, Item};
 use crate::graph::{Event, Graph, NONE};
 use crate::system::{CellId, System};
 
@@ -58,10 +58,9 @@ impl<S: System> Explorer<'_, S> {
 
     /// `VisitCOs` after a revisit: a place for the write among the writes that remain.
     pub(super) fn push_places(&mut self, read: u32, write: u32) {
-        let graph = self.graph();
+        let Frame { graph, items, .. } = &mut self.frames[self.depth];
         let Event { cell, kind, co_prev, .. } = *graph.event(write);
         let remains = |id: u32| id != write && (id < read || graph.causes(id, write));
-        let mut places: Vec<u32> = Vec::new();
         let mut next = NONE;
         let mut place = graph.last_write(cell);
         let before_read = graph.event(read).po_prev;
@@ -75,16 +74,13 @@ impl<S: System> Explorer<'_, S> {
             }
             let splits_atomic = next != NONE && graph.event(next).kind.is_exclusive_write();
             if !splits_atomic && (!kind.is_exclusive_write() || place == co_prev) {
-                places.push(place);
+                items.push(Item { len: write + 1, what: Alternative::Revisit { read, after: place }, share: 0.0 });
             }
             if place == NONE {
                 break;
             }
             next = place;
             place = graph.event(place).co_prev;
-        }
-        for after in places {
-            self.push_item(write + 1, Alternative::Revisit { read, after });
         }
     }
 
@@ -98,8 +94,8 @@ impl<S: System> Explorer<'_, S> {
         let (below, above) = self.frames.split_at_mut(self.depth + 1);
         let (below, Frame { graph, order, .. }) = (&below[self.depth], &mut above[0]);
         graph.become_revisit(&below.graph, read, after, &mut self.map);
-        if graph.inherit_order(&below.graph, &below.order, read, &self.map, order) {
-            graph.inherit_clocks(&below.graph, read, &self.map, order);
+        if let Some(same) = graph.inherit_order(&below.graph, &below.order, read, &self.map, order) {
+            graph.inherit_clocks(&below.graph, read, &self.map, order, same);
         } else {
             if !self.lineariser.linearise_holding(graph, if self.replays { read } else { NONE }) {
                 self.counters.inconsistent += 1;

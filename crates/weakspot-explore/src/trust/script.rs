@@ -57,6 +57,10 @@ impl<S: System> Explorer<'_, S> {
         let mut stopped = false;
         for &id in order {
             let event = self.graph().event(id);
+            // The read of an atomic: its write is the step.
+            if event.has_write && event.kind != EventKind::WaitRead {
+                continue;
+            }
             match again(event) {
                 Again::Step(step) => {
                     let Event { thread, cell, value, .. } = *event;

@@ -11,7 +11,12 @@ impl<S: System> Explorer<'_, S> {
         self.graph_mut().event_mut(read).has_write = true;
         let next = self.graph().write_after(cell, source);
         let taken = next != NONE && self.graph().event(next).kind.is_exclusive_write();
-        self.write(thread, kind, cell, value, source);
+        if read + 1 == self.graph().len() {
+            let write = self.graph_mut().add_write_part(read, kind, value);
+            self.push_revisits(write);
+        } else {
+            self.write(thread, kind, cell, value, source);
+        }
         !taken
     }
 

@@ -220,18 +220,24 @@ pub(crate) struct Question(u32);
 
 impl Causality {
     pub(crate) fn new() -> Self {
-        let mut threads = Clocks::new(1);
-        threads.resize(ROWS_OF_A_THREAD as usize);
         Self {
             done: Vec::new(),
             questions: 0,
             answers: Vec::new(),
-            threads,
+            threads: Clocks::new(1),
             objects: Clocks::new(1),
             released: Vec::new(),
             plains: Vec::new(),
             reads: Vec::new(),
             touches: Vec::new(),
+        }
+    }
+
+    /// Forgets everything but its memory: there is one thread again.
+    pub(crate) fn restart(&mut self) {
+        for clocks in [&mut self.threads, &mut self.objects] {
+            clocks.stride = 1;
+            clocks.lanes.clear();
         }
     }
 
@@ -241,6 +247,9 @@ impl Causality {
         self.questions = 0;
         self.answers.clear();
         self.threads.lanes.fill([0; LANES]);
+        if self.threads.lanes.is_empty() {
+            self.threads.resize(ROWS_OF_A_THREAD as usize);
+        }
         self.objects.lanes.clear();
         self.released.clear();
         self.plains.clear();

@@ -88,6 +88,14 @@ impl Counts {
             self.counted.remove(&key);
         }
     }
+
+    /// Forgets everything but its memory.
+    pub(crate) fn restart(&mut self) {
+        self.reset();
+        self.observed.places.clear();
+        self.observed.ends = false;
+        self.found = false;
+    }
 }
 
 /// How a count is to be asked for.

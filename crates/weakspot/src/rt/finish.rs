@@ -83,7 +83,7 @@ impl Runtime {
         for thread in 0..threads {
             let lane = &mut state.lanes[thread];
             lane.operation = Operation::Absent;
-            if let Some(mut routine) = lane.routine.take() {
+            if let Some(mut routine) = lane.berth.take() {
                 if !routine.done() {
                     // SAFETY: the coroutine is never resumed again, and what its stack owns is leaked: nothing outside
                     // borrows from the stack, because threads of a model own what they use.

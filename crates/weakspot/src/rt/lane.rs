@@ -1,6 +1,6 @@
 //! One thread of a model: its coroutine and what it is about to do.
 
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::sync::Arc;
 
 use corosensei::stack::DefaultStack;
@@ -15,6 +15,32 @@ use super::{Place, Word};
 pub(crate) type Routine = Coroutine<i64, (), (), DefaultStack>;
 /// What a coroutine suspends with.
 pub(crate) type Suspender = Yielder<i64, ()>;
+
+/// Where the coroutine of a thread is. It stays there when lanes are moved, even while it runs.
+pub(crate) struct Berth(Box<UnsafeCell<Option<Routine>>>);
+
+impl Berth {
+    fn new() -> Self {
+        Self(Box::new(UnsafeCell::new(None)))
+    }
+
+    pub(crate) fn put(&mut self, routine: Routine) {
+        *self.0.get_mut() = Some(routine);
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Routine> {
+        self.0.get_mut().take()
+    }
+
+    pub(crate) fn is_taken(&mut self) -> bool {
+        self.0.get_mut().is_some()
+    }
+
+    #[inline]
+    pub(crate) fn pointer(&self) -> *mut Option<Routine> {
+        self.0.get()
+    }
+}
 
 /// What an atomic makes of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +150,7 @@ pub(crate) struct Issued {
 
 /// One thread. Lanes survive runs: a thread is who started it and how many it had started before.
 pub(crate) struct Lane {
-    pub(crate) routine: Option<Routine>,
+    pub(crate) berth: Berth,
     pub(crate) suspender: *const Suspender,
     /// The lowest address of its stack.
     pub(crate) guard: usize,
@@ -165,7 +191,7 @@ impl Lane {
     #[track_caller]
     pub(crate) fn new() -> Self {
         Self {
-            routine: None,
+            berth: Berth::new(),
             suspender: std::ptr::null(),
             guard: 0,
             operation: Operation::Absent,

@@ -20,6 +20,7 @@
 //! | `overflow` | stack overflow, with the name of the thread |
 //! | `strength` | operations that are made stronger, to try out what helps |
 //! | `stacks` | stacks of coroutines, used again and again |
+//! | `spare` | the memory of checks that are over, used by the next |
 //!
 //! # The one ambient thing
 //! User code calls `AtomicUsize::load` without any handle, so a thread-local points to the runtime while a coroutine
@@ -36,6 +37,7 @@ pub(crate) mod panics;
 mod quarantine;
 pub(crate) mod runtime;
 pub(crate) mod script;
+pub(crate) mod spare;
 pub(crate) mod stacks;
 pub(crate) mod strength;
 mod synchronise;

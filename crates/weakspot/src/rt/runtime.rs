@@ -21,6 +21,7 @@ use super::local::Storage;
 use super::objects::Object;
 use super::quarantine::Quarantine;
 use super::script::{Script, Taken};
+use super::spare;
 use super::strength::Strengthened;
 use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::strengthen::Change;
@@ -79,6 +80,41 @@ pub(crate) struct State {
     pub(crate) script: Script,
 }
 
+impl State {
+    pub(super) fn new() -> Self {
+        Self { lanes: vec![Lane::new()], ..Self::empty() }
+    }
+
+    /// Nothing, and no memory.
+    fn empty() -> Self {
+        Self {
+            lanes: Vec::new(),
+            numbers: FxHashMap::default(),
+            objects: Vec::new(),
+            bound: Vec::new(),
+            causality: Causality::new(),
+            log: Vec::new(),
+            script: Script::default(),
+        }
+    }
+
+    /// Forgets everything but its memory; false if that cannot be, because a thread has not ended.
+    pub(super) fn restart(&mut self) -> bool {
+        if self.lanes.iter_mut().any(|lane| lane.berth.is_taken()) {
+            return false;
+        }
+        self.lanes.truncate(1);
+        self.lanes.iter_mut().for_each(Lane::reset);
+        self.numbers.clear();
+        self.objects.clear();
+        self.bound.clear();
+        self.causality.restart();
+        self.log.clear();
+        self.script = Script::default();
+        true
+    }
+}
+
 /// A runtime: one for each worker of a model.
 pub(crate) struct Runtime {
     pub(crate) run: Cell<u64>,
@@ -116,15 +152,7 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     pub(crate) fn new(model: MemoryModel, max_threads: usize, body: Body) -> Self {
-        let state = State {
-            lanes: vec![Lane::new()],
-            numbers: FxHashMap::default(),
-            objects: Vec::new(),
-            bound: Vec::new(),
-            causality: Causality::new(),
-            log: Vec::new(),
-            script: Script::default(),
-        };
+        let (state, counts) = spare::take_run();
         Self {
             run: Cell::new(0),
             free_runs: Cell::new((0, 0)),
@@ -141,7 +169,7 @@ impl Runtime {
             body,
             state: RefCell::new(state),
             storage: Storage::default(),
-            counts: RefCell::default(),
+            counts: RefCell::new(counts),
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             failure: RefCell::new(None),
@@ -447,6 +475,13 @@ impl Runtime {
     }
 }
 
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let state = std::mem::replace(self.state.get_mut(), State::empty());
+        spare::keep_run(state, self.counts.take());
+    }
+}
+
 /// What a worker needs to make its own runtime.
 pub(crate) struct Worker {
     first_run: u64,
@@ -461,7 +496,8 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn runtime(self) -> Runtime {
         let Self { first_run, company, model, max_threads, body, strengthened, observed } = self;
-        let runtime = Runtime { first_run, company, ..Runtime::new(model, max_threads, body) };
+        let mut runtime = Runtime::new(model, max_threads, body);
+        (runtime.first_run, runtime.company) = (first_run, company);
         runtime.strengthen(strengthened);
         runtime.counts.borrow_mut().observed = observed;
         runtime

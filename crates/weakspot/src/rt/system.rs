@@ -32,16 +32,20 @@ impl Runtime {
 
     /// The same where this runtime is the current one.
     pub(super) fn run_on(&self, thread: usize, result: i64) {
-        let (routine, guard) = {
-            let lane = &mut self.state().lanes[thread];
-            (lane.routine.take(), lane.guard)
+        let (berth, guard) = {
+            let lane = &self.state().lanes[thread];
+            (lane.berth.pointer(), lane.guard)
         };
-        let mut routine = routine.expect("invariant: a thread that goes on exists");
         self.thread.set(thread as u32);
         overflow::running(thread as u32, guard);
-        match routine.resume(result) {
-            CoroutineResult::Return(()) => stacks::give_back(routine.into_stack()),
-            CoroutineResult::Yield(()) => self.state().lanes[thread].routine = Some(routine),
+        // SAFETY: the lane is there as long as the runtime is, and its berth does not move. While the coroutine runs,
+        // nobody but this function uses what is in it: others do so between two calls of it only.
+        let berth = unsafe { &mut *berth };
+        let routine = berth.as_mut().expect("invariant: a thread that goes on exists");
+        if let CoroutineResult::Return(()) = routine.resume(result)
+            && let Some(routine) = berth.take()
+        {
+            stacks::give_back(routine.into_stack());
         }
     }
 
@@ -51,7 +55,8 @@ impl Runtime {
         let guard = stack.limit().get();
         let routine = Coroutine::with_stack(stack, move |suspender: &Suspender, _| run_thread(suspender, body));
         let lane = &mut self.state().lanes[thread as usize];
-        (lane.routine, lane.guard) = (Some(routine), guard);
+        lane.berth.put(routine);
+        lane.guard = guard;
     }
 
     /// The beginning of a run: the first thread stands before its first event.

@@ -132,6 +132,11 @@ fn patch(suite: &Suite) -> Result<[String; 2], ChoreError> {
     Ok(["--config".to_owned(), format!("patch.crates-io.loom.path={path:?}")])
 }
 
+/// The engines are dependencies of a suite. They are optimised, as they would be in the suite's own profile for long tests;
+/// the suite itself is built as it says.
+const OPTIMISED_DEPENDENCIES: [&str; 2] =
+    ["profile.dev.package.\"*\".opt-level=3", "profile.dev.package.\"*\".debug-assertions=false"];
+
 fn test(suite: &Suite, source: &Path, engine: Engine, release: bool) -> Result<Command, ChoreError> {
     let mut command = Command::new(env!("CARGO"));
     command
@@ -145,6 +150,9 @@ fn test(suite: &Suite, source: &Path, engine: Engine, release: bool) -> Result<C
     }
     if release || suite.release {
         command.arg("--release");
+    }
+    for setting in OPTIMISED_DEPENDENCIES {
+        command.args(["--config", setting]);
     }
     if engine == Engine::Weakspot {
         command.args(patch(suite)?);
