@@ -131,6 +131,7 @@ pub(crate) fn explorer_for<'s, 'p>(
 #[derive(Debug)]
 pub struct Watcher {
     kind: MonitorKind,
+    watching: Watching,
     monitor: AnyMonitor,
     /// Threads and cells that the monitor has room for.
     room: (usize, usize),
@@ -144,6 +145,7 @@ impl Watcher {
     pub fn new(kind: MonitorKind, threads: usize, cells: usize) -> Self {
         Self {
             kind,
+            watching: kind.watching(),
             monitor: AnyMonitor::new(kind, threads, cells),
             room: (threads, cells),
             found: Vec::new(),
@@ -168,7 +170,7 @@ impl Watcher {
     pub fn watch(&mut self, graph: &Graph, ending: Ending, lineariser: &mut Lineariser) -> bool {
         // Where a thread was put off for good, only the monitor itself knows.
         let has_happened = !matches!(ending, Ending::Blocked | Ending::Livelock) || !graph.has_stuck_read();
-        if has_happened && graph.watches() == self.kind.watching() && graph.watches() != Watching::Nothing {
+        if has_happened && self.watching != Watching::Nothing && graph.watches() == self.watching {
             self.found.clear();
             let found = &mut self.found;
             return graph.is_borderline(self.all, |finding| found.push(finding));

@@ -21,7 +21,7 @@ mod watch;
 
 use crate::system::CellId;
 
-use answers::Answers;
+use answers::{Answers, Change};
 use event::Order;
 pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
 pub use rows::MOST_EVENTS;
@@ -127,7 +127,7 @@ impl Graph {
         make_row(&mut self.strict_scratch, 0, threads, 0);
         make_row(&mut self.strict, threads, threads, u16::MAX);
         (self.watching, self.watched) = (Watching::Nothing, false);
-        self.answers.reset(std::iter::empty());
+        self.answers.reset();
     }
 
     /// All events, in the order in which they were added.
@@ -264,7 +264,6 @@ impl Graph {
             notifies_all: false,
             early_reader: false,
             repeated: false,
-            asked_about: false,
             status: end.status,
             phase: end.phase,
             thread: thread as u32,
@@ -324,12 +323,8 @@ impl Graph {
 
     /// Appends an event whose happens-before clock is in the scratch row.
     #[inline]
-    fn push(&mut self, mut event: Event) -> u32 {
+    fn push(&mut self, event: Event) -> u32 {
         let id = self.events.len() as u32;
-        if self.watching.is_anything() {
-            event.asked_about = self.is_asked_about(&event);
-            self.answers.add(id, event.asked_about);
-        }
         self.push_causes(&event);
         self.happens_before.push(&self.scratch);
         let end = &mut self.threads[event.thread as usize];
@@ -349,8 +344,11 @@ impl Graph {
 
     /// Adds a read. The caller has checked that the write after the source does not happen before it.
     pub fn add_read(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32) -> u32 {
-        let id = self.push_read(thread, kind, cell, source);
         let overwritten_by = self.write_after(cell, source);
+        if overwritten_by != NONE {
+            self.prepare_for_change(kind);
+        }
+        let id = self.push_read(thread, kind, cell, source);
         if overwritten_by != NONE {
             self.aslant.push(id);
             self.propagate(overwritten_by);
@@ -408,12 +406,15 @@ impl Graph {
     /// Adds a write after `after` in coherence ([`NONE`]: first). The caller has checked that the write that comes
     /// after it does not happen before it.
     pub fn add_write(&mut self, thread: usize, kind: EventKind, cell: CellId, value: i64, after: u32) -> u32 {
+        let before = self.write_after(cell, after);
+        if before != NONE {
+            self.prepare_for_change(kind);
+        }
         let event = Event { cell, value, ..self.blank(thread, kind) };
         self.start_clock(&event);
         if after != NONE {
             join(&mut self.scratch, self.happens_before.row(after));
         }
-        let before = self.write_after(cell, after);
         self.join_readers(cell, after, before == NONE);
         let id = self.push(event);
         self.link(id, after);
@@ -426,8 +427,12 @@ impl Graph {
 
     /// Adds the write of an atomic, right after the source of its read, which is the newest event.
     pub(crate) fn add_write_part(&mut self, read: u32, kind: EventKind, value: i64) -> u32 {
+        let Event { cell, source, .. } = *self.event(read);
+        let before = self.write_after(cell, source);
+        if before != NONE {
+            self.prepare_for_change(kind);
+        }
         let id = self.push_write_part(read, kind, value);
-        let before = self.event(id).co_next;
         if before != NONE {
             self.aslant.push(id);
             self.propagate(before);
@@ -481,18 +486,24 @@ impl Graph {
                 event = self.events[event as usize].po_prev;
             }
         }
-        if self.watching.is_anything() {
-            self.put_answers_aside(from, unchanged);
+        let is_watching = self.watching.is_anything();
+        let is_mere_load = is_watching && self.is_mere_load(from);
+        if is_watching {
+            self.put_answers_aside(from, unchanged, is_mere_load);
         }
         let changed = &self.trail[unchanged..];
         self.happens_before.copy_to(changed, &mut self.trail_rows);
-        if self.watched {
+        if !self.watched {
+            return self.happens_before.join_all(changed, &self.scratch);
+        }
+        copy_masked(&mut self.strict_scratch, &self.scratch, &self.strict);
+        if is_mere_load {
+            // What comes after `from` in relaxed happens-before has the rest.
+            self.happens_before.join_all(changed, &self.strict_scratch);
+        } else {
             // Relaxed happens-before goes on from an event only if it led there.
-            copy_masked(&mut self.strict_scratch, &self.scratch, &self.strict);
             let column = self.threads.len() + from_thread as usize;
             self.happens_before.join_either(changed, column, from_index, &self.scratch, &self.strict_scratch);
-        } else {
-            self.happens_before.join_all(changed, &self.scratch);
         }
     }
 
@@ -555,10 +566,13 @@ impl Graph {
             self.events.pop();
         }
         while self.aslant.pop_if(|id| *id >= len).is_some() {}
-        self.unwind(trail as usize);
         if self.watching.is_anything() {
-            self.answers.take_back(put_aside, len);
+            let rows = &self.happens_before;
+            let concerns =
+                |&Change { after: (thread, index), .. }: &Change, access| rows.entry(access, thread as usize) > index;
+            self.answers.take_back(put_aside, len, concerns);
         }
+        self.unwind(trail as usize);
         self.happens_before.truncate(len as usize);
         self.causes.truncate(len as usize);
     }

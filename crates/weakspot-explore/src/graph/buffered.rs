@@ -18,7 +18,6 @@
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
-use super::answers::Answer;
 use super::rows::Rows;
 use super::{Event, EventKind, Graph, NONE};
 
@@ -61,6 +60,38 @@ impl Notice {
     }
 }
 
+/// What happens before an access, which is not a part of it; or before and including an event, if that is [`NONE`].
+#[derive(Clone, Copy)]
+struct Past<'a> {
+    /// How many events of each thread, the access included.
+    row: &'a [u16],
+    access: u32,
+}
+
+impl Past<'_> {
+    /// How many events of a thread are in it.
+    #[inline]
+    fn count(self, thread: usize) -> u32 {
+        u32::from(self.row[thread])
+    }
+
+    /// Is an event in it?
+    #[inline]
+    fn has(self, id: u32, event: &Event) -> bool {
+        self.count(event.thread as usize) > event.index && id != self.access
+    }
+}
+
+/// Is this a read that the monitor sees?
+#[inline]
+fn counts(read: &Event) -> bool {
+    match read.kind {
+        EventKind::Load => true,
+        EventKind::RmwRead { .. } => !read.has_write,
+        _ => false,
+    }
+}
+
 impl Graph {
     /// The threads of a write and of those before it in coherence, as bits; all of them, if there are many.
     pub(super) fn writers_up_to(&self, write: u32) -> u64 {
@@ -81,57 +112,96 @@ impl Graph {
 
     /// Lines 5 to 8 of Fig. 4 and 5 for an access: the foreign store it could overtake.
     #[inline]
-    pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> Answer {
+    pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> Option<u32> {
         let event = self.event(access);
-        let newest = if event.kind.is_read() { event.source } else { event.co_prev };
-        if newest == NONE || self.event(newest).thread == event.thread {
-            return Answer::Settled;
-        }
-        // The thread has read it before: it has been committed.
-        if event.read_prev != NONE && self.event(event.read_prev).source == newest {
-            return Answer::Settled;
+        let newest = match event.kind {
+            EventKind::Load | EventKind::RmwRead { .. } => event.source,
+            EventKind::Store | EventKind::RmwWrite { .. } => event.co_prev,
+            _ => return None,
+        };
+        if newest == NONE || event.po_prev == NONE || self.event(newest).thread == event.thread {
+            return None;
         }
         self.foreign_store(access, newest, model)
     }
 
     /// The same, if the last write of the cell before the access is another thread's.
-    fn foreign_store(&self, access: u32, newest: u32, model: MemoryModel) -> Answer {
-        let Event { kind, po_prev, has_write, .. } = *self.event(access);
+    fn foreign_store(&self, access: u32, newest: u32, model: MemoryModel) -> Option<u32> {
+        let Event { kind, po_prev, read_prev, has_write, .. } = *self.event(access);
+        // What the thread has read before has been committed, and so has all before it.
+        let committed = if read_prev == NONE { NONE } else { self.event(read_prev).source };
         let before = match kind {
             // The monitor sees an atomic that writes at its write.
-            EventKind::RmwRead { .. } if has_write => return Answer::No,
+            EventKind::RmwRead { .. } if has_write => return None,
             // What the thread did before the atomic began.
             EventKind::RmwWrite { .. } => self.event(po_prev).po_prev,
             _ => po_prev,
         };
         if before == NONE || self.event(newest).kind != EventKind::Store {
-            return Answer::Settled;
+            return None;
         }
         let owner = self.event(newest).thread;
         let mut store = newest;
-        while !self.happens_before(store, before) {
+        loop {
+            if store == committed {
+                return None;
+            }
+            if self.happens_before(store, before) {
+                break;
+            }
             store = self.event(store).co_prev;
             if store == NONE || self.event(store).thread != owner || self.event(store).kind != EventKind::Store {
-                return Answer::No;
+                return None;
             }
         }
-        if !self.is_committed(store, access, model) {
-            return Answer::Pending(store);
-        }
-        // What has been committed stays so.
-        if store == newest { Answer::Settled } else { Answer::No }
+        let past = Past { row: self.happens_before.row(access).as_flattened(), access };
+        (!self.is_committed(store, past, model)).then_some(store)
     }
 
-    /// Must a store have been committed when the past of an access has gone?
-    fn is_committed(&self, store: u32, access: u32, model: MemoryModel) -> bool {
-        if self.is_noticed(store, access) {
+    /// Does a load, the newest event, come after a store that may still be pending and that `from`, which the load comes
+    /// before, does not come after?
+    pub(super) fn brings_pending(&self, from: u32, model: MemoryModel) -> bool {
+        // The load itself is a part of it for whatever comes after it.
+        let past = Past { row: self.happens_before.row(self.len() - 1).as_flattened(), access: NONE };
+        (0..self.threads.len()).any(|thread| {
+            let known = self.happens_before.entry(from, thread);
+            past.count(thread) > known && self.has_pending(past, thread, known, model)
+        })
+    }
+
+    /// May one of a thread's stores in a past, from event `first` of the thread on, still be pending?
+    fn has_pending(&self, past: Past<'_>, thread: usize, first: u32, model: MemoryModel) -> bool {
+        let mut id = self.last_in(past, thread);
+        while id != NONE && self.event(id).index >= first {
+            let event = self.event(id);
+            if event.kind == EventKind::Store {
+                let is_committed = self.is_committed(id, past, model);
+                // Under TSO those before it have been, too.
+                if !is_committed || model == MemoryModel::Tso {
+                    return !is_committed;
+                }
+            }
+            id = event.po_prev;
+        }
+        false
+    }
+
+    /// The last event of a thread in a past that has some.
+    fn last_in(&self, past: Past<'_>, thread: usize) -> u32 {
+        let mut last = self.threads[thread].last;
+        while self.event(last).index >= past.count(thread) {
+            last = self.event(last).po_prev;
+        }
+        last
+    }
+
+    /// Must a store have been committed when a past has gone that it is a part of?
+    fn is_committed(&self, store: u32, past: Past<'_>, model: MemoryModel) -> bool {
+        if self.is_noticed(store, past) {
             return true;
         }
         let Event { thread, index, cell, .. } = *self.event(store);
-        let mut last = self.threads[thread as usize].last;
-        while !self.happens_before(last, access) {
-            last = self.event(last).po_prev;
-        }
+        let last = self.last_in(past, thread as usize);
         // Stores after this one cannot be committed before the store: under PSO, after the first store fence.
         let mut held_back_after = if model == MemoryModel::Pso { u32::MAX } else { index };
         let mut id = last;
@@ -150,56 +220,55 @@ impl Graph {
             }
             id = event.po_prev;
         }
-        self.drags_along(last, held_back_after, access)
+        self.drags_along(last, held_back_after, past)
     }
 
-    /// Is there an access of another thread to the cell of a store, after it and in the past of an access?
-    fn is_noticed(&self, store: u32, access: u32) -> bool {
+    /// Is there an access of another thread to the cell of a store, after it and in a past?
+    fn is_noticed(&self, store: u32, past: Past<'_>) -> bool {
         let Event { thread, cell, co_next, .. } = *self.event(store);
         let mut next = co_next;
-        while next != NONE && next != access && self.happens_before(next, access) {
-            if self.event(next).thread != thread {
+        while next != NONE {
+            let event = self.event(next);
+            if !past.has(next, event) {
+                break;
+            }
+            if event.thread != thread {
                 return true;
             }
-            next = self.event(next).co_next;
+            next = event.co_next;
         }
-        (0..self.threads.len()).filter(|&other| other != thread as usize).any(|other| {
-            let mut read = self.last_read(cell, other);
-            while read != NONE && (read == access || !self.happens_before(read, access) || !self.counts(read)) {
-                read = self.event(read).read_prev;
+        let width = self.threads.len();
+        let last_reads = &self.last_read[cell as usize * width..][..width];
+        last_reads.iter().enumerate().any(|(other, &last)| {
+            let mut read = if other == thread as usize { NONE } else { last };
+            while read != NONE {
+                let event = self.event(read);
+                if past.has(read, event) && counts(event) {
+                    // Reads of a thread never go back in coherence.
+                    return self.is_at_or_after(event.source, store);
+                }
+                read = event.read_prev;
             }
-            // Reads of a thread never go back in coherence, and those of an earlier write come before the store.
-            read != NONE && self.happens_before(store, read) && self.reads_at_or_after(read, store)
+            false
         })
     }
 
-    /// Is this a read that the monitor sees?
-    fn counts(&self, read: u32) -> bool {
-        let event = self.event(read);
-        match event.kind {
-            EventKind::Load => true,
-            EventKind::RmwRead { .. } => !event.has_write,
-            _ => false,
+    /// Is a write, or [`NONE`], a store or a later write of its cell?
+    fn is_at_or_after(&self, mut write: u32, store: u32) -> bool {
+        while write != NONE && write != store {
+            write = self.event(write).co_prev;
         }
+        write == store
     }
 
-    /// Does a read take a store, or a later write of the cell?
-    fn reads_at_or_after(&self, read: u32, store: u32) -> bool {
-        let mut source = self.event(read).source;
-        while source != NONE && source != store {
-            source = self.event(source).co_prev;
-        }
-        source == store
-    }
-
-    /// Has one of a thread's stores after event `after` of it been committed, as seen from an access? `last` is the
-    /// thread's last event in the past of the access.
-    fn drags_along(&self, last: u32, after: u32, access: u32) -> bool {
+    /// Has one of a thread's stores after event `after` of it been committed, when a past has gone? `last` is
+    /// the thread's last event in it.
+    fn drags_along(&self, last: u32, after: u32, past: Past<'_>) -> bool {
         let mut id = last;
         while id != NONE && self.event(id).index > after {
             let event = self.event(id);
             let commits = match event.kind {
-                EventKind::Store => self.is_noticed(id, access),
+                EventKind::Store => self.is_noticed(id, past),
                 EventKind::RmwRead { .. } | EventKind::RmwWrite { .. } => self.stores_before(id, event.cell, after),
                 _ => false,
             };

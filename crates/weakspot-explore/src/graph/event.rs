@@ -119,8 +119,6 @@ pub struct Event {
     pub early_reader: bool,
     /// Repeats a read of the round before, in a loop that goes round many times: it is never revisited.
     pub repeated: bool,
-    /// A monitor's question is worth asking.
-    pub(super) asked_about: bool,
     /// What was expected of the thread before the event.
     pub(super) status: Status,
     /// The thread's phase before the event.
@@ -152,7 +150,7 @@ pub struct Event {
     pub(super) last_store: u32,
     /// Length of the trail before the event was added.
     pub(super) trail: u32,
-    /// How many answers had been put aside before the event was added.
+    /// How often answers had been put aside before the event was added.
     pub(super) put_aside: u32,
 }
 

@@ -11,7 +11,6 @@
 //!
 //! Only the columns of writes are needed: the question is always about a write.
 
-use super::answers::Answer;
 use super::rows::{copy_masked, copy_row, join_unmasked};
 use super::{Event, EventKind, Graph, NONE};
 use crate::graph::event::Order;
@@ -58,8 +57,11 @@ impl Graph {
 
     /// Fig. 2: the store that could still be pending when this load comes, although the load happens after it.
     #[inline]
-    pub(super) fn unordered_store(&self, load: u32) -> Answer {
-        let Event { thread, source, po_prev, .. } = *self.event(load);
+    pub(super) fn unordered_store(&self, load: u32) -> Option<u32> {
+        let Event { kind, thread, source, po_prev, .. } = *self.event(load);
+        if kind != EventKind::Load || po_prev == NONE {
+            return None;
+        }
         let last_load = self.event(po_prev).last_load;
         let width = self.threads.len();
         let mut write = source;
@@ -69,14 +71,13 @@ impl Graph {
             if event.thread == thread
                 || last_load != NONE && self.happens_before.entry(last_load, width + column) > event.index
             {
-                // Of the source itself: rows only grow.
-                return if write == source { Answer::Settled } else { Answer::No };
+                return None;
             }
             if self.happens_before.entry(po_prev, column) > event.index {
-                return Answer::Pending(write);
+                return Some(write);
             }
             write = event.co_prev;
         }
-        Answer::No
+        None
     }
 }

@@ -93,9 +93,7 @@ impl Graph {
         let value = self.event(write).value;
         let event = self.event_mut(read);
         (event.source, event.value, event.stuck, event.has_write) = (write, value, false, false);
-        let event = *self.event(read);
-        self.event_mut(read).asked_about = self.is_asked_about(&event);
-        let Event { thread, before, phase, index, po_prev, .. } = event;
+        let Event { thread, before, phase, index, po_prev, .. } = *event;
         let end = self.thread_mut(thread as usize);
         (end.token, end.phase, end.status) = (before, phase, Status::Live);
         self.causes.row_mut(read).fill(Default::default());

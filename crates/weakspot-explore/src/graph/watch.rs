@@ -6,19 +6,18 @@
 //! happens-before of the access, or of an event of its thread before it, changes: then the access comes after an event
 //! that was put into the middle of coherence.
 //!
-//! So the graph remembers the answer for each access (`answers`), puts it aside when such a row changes, and takes it
-//! back when the event that changed the row is removed. A revisit makes a new graph; an access whose past is the same
-//! there keeps its answer.
+//! What is known is kept beside the graph (`answers`), put aside when such a row changes, and taken back when the event
+//! that changed the row is removed. A revisit makes a new graph; an access whose past is the same there keeps its answer.
 
-use super::answers::Answer;
+use super::answers::Change;
 use super::buffered::Notice;
 use super::{Event, EventKind, Graph, NONE, Status};
-use crate::graph::rows::{exceeds_besides, make_row};
+use crate::graph::rows::{exceeds, exceeds_besides, make_row};
 use crate::monitor::Finding;
 use weakspot_model::buffer::MemoryModel;
 
 /// Which question is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Eq, Default)]
 pub enum Watching {
     /// None.
     #[default]
@@ -29,7 +28,24 @@ pub enum Watching {
     Operational(MemoryModel),
 }
 
+impl PartialEq for Watching {
+    /// Asked once for each execution: the derived comparison takes several branches.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.number() == other.number()
+    }
+}
+
 impl Watching {
+    #[inline]
+    fn number(self) -> u8 {
+        match self {
+            Self::Nothing => 0,
+            Self::Sober => 1,
+            Self::Operational(model) => 2 + model as u8,
+        }
+    }
+
     /// Is any question asked?
     #[inline]
     pub(super) fn is_anything(self) -> bool {
@@ -59,78 +75,128 @@ impl Graph {
 
     /// The store that could still be pending when an access comes, although the access happens after it.
     #[inline]
-    fn pending_store(&self, access: u32) -> Answer {
+    fn pending_store(&self, access: u32) -> Option<u32> {
         match self.watching {
-            Watching::Nothing => Answer::Settled,
+            Watching::Nothing => None,
             Watching::Sober => self.unordered_store(access),
             Watching::Operational(model) => self.buffered_store(access, model),
         }
     }
 
+    /// [`Answers::find_witness`] among the first `len` accesses.
+    ///
+    /// [`Answers::find_witness`]: super::answers::Answers::find_witness
+    #[inline(never)]
+    fn find_witness(&self, len: u32, found: &mut dyn FnMut(Finding)) {
+        let mut note = |access: u32, pending: Option<u32>| {
+            if let Some(store) = pending {
+                found(Finding { store, access });
+            }
+            pending.is_some()
+        };
+        let concerns = |change: &Change, access: u32| self.is_concerned(change, access);
+        match self.watching {
+            Watching::Nothing => {}
+            Watching::Sober => {
+                self.answers.find_witness(len, concerns, |access| note(access, self.unordered_store(access)));
+            }
+            Watching::Operational(model) => {
+                self.answers.find_witness(len, concerns, |access| note(access, self.buffered_store(access, model)));
+            }
+        }
+    }
+
     /// Every access with a store that could still be pending.
     pub fn findings(&self) -> impl Iterator<Item = Finding> + '_ {
-        let asked_about = (0..self.len()).filter(|&access| self.event(access).asked_about);
-        asked_about.filter_map(|access| match self.pending_store(access) {
-            Answer::Pending(store) => Some(Finding { store, access }),
-            Answer::No | Answer::Settled => None,
-        })
+        (0..self.len()).filter_map(|access| self.pending_store(access).map(|store| Finding { store, access }))
     }
 
     /// Is there an access with a store that could still be pending? Tells `found` of those that are new since it was
-    /// asked last, or if it does not want to know of `all`, of the first only.
+    /// asked last, or if it does not want to know of `all`, of the first only. Who has not wanted to know of all once
+    /// never will.
     #[inline]
-    pub fn is_borderline(&self, all: bool, found: impl FnMut(Finding)) -> bool {
-        if all || !self.answers.is_any_pending() {
-            self.ask(all, found);
+    pub fn is_borderline(&self, all: bool, mut found: impl FnMut(Finding)) -> bool {
+        if all {
+            self.answers.tell(self.len(), |access| {
+                let pending = self.pending_store(access);
+                pending.inspect(|&store| found(Finding { store, access })).is_some()
+            });
+        } else {
+            self.answers.tell_no_more();
         }
-        self.answers.is_any_pending()
+        if self.answers.is_unsure(self.len()) {
+            self.find_witness(self.len(), &mut found);
+        }
+        self.answers.witness() != NONE
     }
 
-    #[inline(never)]
-    fn ask(&self, all: bool, mut found: impl FnMut(Finding)) {
-        self.answers.ask_open(all, |access| {
-            let answer = self.pending_store(access);
-            if let Answer::Pending(store) = answer {
-                found(Finding { store, access });
-            }
-            answer
-        });
+    /// An event of this kind is about to be added that comes before some that are there. What is not known of those is
+    /// found out before: it is worth knowing for whatever else is added in its place.
+    #[inline]
+    pub(super) fn prepare_for_change(&mut self, kind: EventKind) {
+        // Whether an atomic writes is not certain before it has.
+        let len = self.len() - u32::from(kind.is_exclusive_write());
+        if self.watching.is_anything() && self.answers.is_unsure(len) {
+            self.find_witness(len, &mut |_| {});
+        }
+    }
+
+    /// Does an access come after what changed?
+    #[inline]
+    pub(super) fn is_concerned(&self, change: &Change, access: u32) -> bool {
+        self.happens_before.entry(access, change.after.0 as usize) > change.after.1
     }
 
     /// The rows of the events from place `unchanged` of the trail on are about to change, because the newest event comes
-    /// before `from`. Most loads that do so bring nothing else along that those events did not come after already: then
-    /// SOBER's answers stay, and the operational ones do unless the load itself matters to them.
-    pub(super) fn put_answers_aside(&mut self, from: u32, unchanged: usize) {
+    /// before `from`. If it is a mere load, SOBER's answers stay, and the operational ones that are no do, too: all that
+    /// such a load can do is to notice a store, which then is not pending any more. So they do if the load comes after
+    /// more, and every store among that has been committed.
+    #[inline]
+    pub(super) fn put_answers_aside(&mut self, from: u32, unchanged: usize, is_mere_load: bool) {
+        let (witness, tells) = (self.answers.witness(), self.answers.tells());
+        if is_mere_load && (self.watched || witness == NONE) {
+            return;
+        }
         let newest = &self.events[self.events.len() - 1];
-        let changed = &self.trail[unchanged..];
-        let is_load = newest.kind == EventKind::Load;
-        if !is_load || self.brings_news(newest, from) {
-            return self.answers.put_aside_for(changed, !is_load, |_| true);
+        // What brings no pending store along cannot give one to an access that has none.
+        let keeps_clear = is_mere_load
+            || newest.kind == EventKind::Load
+                && matches!(self.watching, Watching::Operational(model) if !self.brings_pending(from, model));
+        let is_concerned = witness != NONE && self.happens_before(from, witness);
+        let keeps_witness = !is_concerned
+            || is_mere_load && {
+                let newest = &self.events[self.events.len() - 1];
+                let notice = Notice::of(newest, self.writers_up_to(newest.source), self.event(from));
+                !notice.affects(self.event(witness), &self.happens_before)
+            };
+        if keeps_clear && keeps_witness && !tells {
+            return;
         }
-        if !self.watched {
-            let notice = Notice::of(newest, self.writers_up_to(newest.source), self.event(from));
-            let (events, rows) = (&self.events, &self.happens_before);
-            let is_affected = |access: u32| notice.affects(&events[access as usize], rows);
-            self.answers.put_aside_for(changed, false, is_affected);
-        }
+        let &Event { thread, index, .. } = self.event(from);
+        let first = self.trail[unchanged..].iter().fold(NONE, |first, &id| first.min(id));
+        self.answers.put_aside_for(Change { after: (thread, index), first }, keeps_witness, keeps_clear);
     }
 
-    /// Does the newest event, a load, come after anything that `from`, which it comes before, does not come after, and
-    /// that an answer can depend on? SOBER's question is about writes only.
+    /// Is the newest event, whose row is in the scratch row, a load that does not come after anything that `from`, which
+    /// it comes before, does not come after, and that an answer can depend on?
+    #[inline]
+    pub(super) fn is_mere_load(&self, from: u32) -> bool {
+        let newest = &self.events[self.events.len() - 1];
+        // What it reads comes before what overwrites that.
+        newest.kind == EventKind::Load && (newest.po_prev == NONE || !self.brings_news(newest, from))
+    }
+
+    /// The same for a load that is not the first event of its thread. SOBER's question is about writes only.
     #[inline]
     fn brings_news(&self, newest: &Event, from: u32) -> bool {
-        let known = self.happens_before.row(from).as_flattened();
-        let own = newest.thread as usize;
-        let needed = if self.watched {
-            let (_, last_store) = self.last_in_order(newest.po_prev);
-            if last_store == NONE { 0 } else { self.event(last_store).index + 1 }
-        } else {
-            newest.index
-        };
-        if u32::from(known[own]) < needed {
-            return true;
+        let known = self.happens_before.row(from);
+        if !self.watched {
+            return exceeds(self.happens_before.row(newest.po_prev), known);
         }
-        exceeds_besides(&self.scratch, self.happens_before.row(from), own)
+        let own = newest.thread as usize;
+        let (_, last_store) = self.last_in_order(newest.po_prev);
+        last_store != NONE && u32::from(known.as_flattened()[own]) <= self.event(last_store).index
+            || exceeds_besides(&self.scratch, known, own)
     }
 
     /// The graph is a revisit of `read` in another one, and event `read + n` of that is event `map[n]` here, if any.
@@ -140,22 +206,17 @@ impl Graph {
         if !self.watching.is_anything() {
             return;
         }
-        self.answers.reset_like(&from.answers, read);
-        for (id, event) in (read..).zip(&self.events[read as usize..]) {
-            self.answers.add(id, event.asked_about);
-        }
         let new = [read, from.len() - 1].map(|id| (from.event(id).thread as usize, from.event(id).index));
-        for old in from.answers.known() {
-            let id = if old < read { old } else { map[(old - read) as usize] };
-            if id == NONE {
-                continue;
-            }
-            let row = from.happens_before.row(old);
-            let is_past = |&(thread, index): &(usize, u32)| u32::from(row.as_flattened()[thread]) > index;
-            if self.happens_before.row(id) == row && !new.iter().any(is_past) {
-                self.answers.adopt(id, &from.answers, old);
-            }
-        }
+        let has_same_past = |old: u32, id: u32| {
+            let is_past = |&(thread, index): &(usize, u32)| from.happens_before.entry(old, thread) > index;
+            self.happens_before.row(id) == from.happens_before.row(old) && !new.iter().any(is_past)
+        };
+        let (known, first) = from.answers.extent();
+        let same = (0..known.min(read)).take_while(|&id| has_same_past(id, id)).count() as u32;
+        let first_here = if first < read || first == NONE { first } else { map[(first - read) as usize] };
+        let is_witness = first_here != NONE && from.answers.witness() != NONE && has_same_past(first, first_here);
+        let witness = if is_witness { first_here } else { NONE };
+        self.answers.adopt(&from.answers, same, witness, first_here);
     }
 
     /// Has somebody been put off by a mutex or a condition variable for good? Such a read has not happened, but the graph
@@ -172,26 +233,5 @@ impl Graph {
         self.threads
             .iter()
             .any(|end| end.status == Status::Stuck && end.last != NONE && is_premature(self.event(end.last)))
-    }
-
-    /// Could the answer for an event ever be other than no? What decides this never changes, except for a read that is
-    /// given another source.
-    #[inline]
-    pub(super) fn is_asked_about(&self, event: &Event) -> bool {
-        if !self.watching.is_anything() || event.po_prev == NONE {
-            return false;
-        }
-        let reads_foreign_store = || {
-            event.source != NONE && {
-                let source = self.event(event.source);
-                source.thread != event.thread && (self.watched || source.kind == EventKind::Store)
-            }
-        };
-        match event.kind {
-            EventKind::Load => reads_foreign_store(),
-            EventKind::RmwRead { .. } => !self.watched && reads_foreign_store(),
-            EventKind::Store | EventKind::RmwWrite { .. } => !self.watched,
-            _ => false,
-        }
     }
 }
