@@ -1,6 +1,7 @@
 //! The exhaustive mode: every trace once, watched by a monitor, judged by the specification.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 use weakspot_model::buffer::MemoryModel;
@@ -73,6 +74,8 @@ pub struct ExploreOptions {
     pub spurious_wakeups: bool,
     /// Worker threads.
     pub jobs: usize,
+    /// How long one of them works alone, in the thread it is called from, before the others are started.
+    pub alone: Duration,
     /// Events one execution may have: where a program without bounds is given up.
     pub longest: u32,
 }
@@ -86,6 +89,7 @@ impl Default for ExploreOptions {
             allow_deadlock: false,
             spurious_wakeups: false,
             jobs: 1,
+            alone: parallel::LONG,
             longest: LONGEST,
         }
     }

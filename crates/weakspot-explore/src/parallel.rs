@@ -9,10 +9,17 @@
 //! first. A [`Key`] writes this order down. Results are merged along it; a search that stops at the first finding keeps
 //! the results up to the first finding *in this order* and drops the rest.
 //!
+//! # Small searches
+//! Most programs are explored in less time than it takes to start a thread. So one worker begins where it is called from,
+//! and has the others started when it has been at it for longer than that.
+//!
 //! What the workers explore is nothing to the [`Crew`]: programs here, live code in the crate `weakspot`.
 
+use std::cell::Cell;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use weakspot_model::ir::Program;
 use weakspot_model::task::{Budget, Progress};
@@ -141,7 +148,7 @@ impl Crew {
 
     /// Who works on a job.
     pub fn worker(&self, key: Key) -> Worker<'_> {
-        Worker { crew: self, key, given: 0 }
+        Worker { crew: self, key, given: 0, reserve: None }
     }
 
     /// The results in the order of a single worker, up to where it would have stopped; and whether these are all.
@@ -156,18 +163,66 @@ impl Crew {
     }
 }
 
+/// Workers that have not been started.
+struct Reserve<'a> {
+    start: &'a dyn Fn(),
+    /// When the work began.
+    since: Instant,
+    /// How long it takes before they are needed.
+    alone: Duration,
+    /// How often it was asked whether they are needed.
+    asked: Cell<u32>,
+    is_started: Cell<bool>,
+}
+
+/// A search that takes longer is worth starting threads for.
+pub(crate) const LONG: Duration = Duration::from_micros(300);
+
+/// How often it is asked whether other workers are needed between two looks at the clock.
+const ASKED_BETWEEN_LOOKS: u32 = 32;
+
+impl Reserve<'_> {
+    /// Somebody asks whether they are needed.
+    #[inline]
+    fn start_if_needed(&self) {
+        if self.is_started.get() {
+            return;
+        }
+        self.asked.set(self.asked.get() + 1);
+        if self.asked.get().is_multiple_of(ASKED_BETWEEN_LOOKS) && self.since.elapsed() > self.alone {
+            self.start();
+        }
+    }
+
+    fn start(&self) {
+        self.is_started.set(true);
+        (self.start)();
+    }
+}
+
+impl fmt::Debug for Reserve<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reserve").field("since", &self.since).finish_non_exhaustive()
+    }
+}
+
 /// One worker's place among the others.
 #[derive(Debug)]
 pub struct Worker<'a> {
     crew: &'a Crew,
     key: Key,
     given: u32,
+    /// The other workers, if they have not been started.
+    reserve: Option<&'a Reserve<'a>>,
 }
 
 impl Worker<'_> {
     /// Is somebody without work and nothing on offer?
     #[inline]
     pub fn wants_work(&self) -> bool {
+        if let Some(reserve) = self.reserve {
+            reserve.start_if_needed();
+        }
         self.crew.hungry.load(Ordering::Relaxed) > self.crew.offered.load(Ordering::Relaxed)
     }
 
@@ -210,7 +265,21 @@ pub(crate) fn explore(
 ) -> Outcome {
     let crew = Crew::default();
     let done = Mutex::new(Vec::new());
-    crew.work(options.jobs, |_| work(program, options, budget, progress, &crew, &done));
+    let work = |reserve: Option<&Reserve<'_>>| work(program, options, budget, progress, &crew, reserve, &done);
+    let work = &work;
+    std::thread::scope(|scope| {
+        let start = || {
+            for _ in 1..options.jobs {
+                scope.spawn(move || work(None));
+            }
+        };
+        let (asked, is_started) = (Cell::new(0), Cell::new(false));
+        let reserve = Reserve { start: &start, since: Instant::now(), alone: options.alone, asked, is_started };
+        if options.alone.is_zero() {
+            reserve.start();
+        }
+        work(Some(&reserve));
+    });
     let (outcomes, all) = crew.in_order(done.into_inner().unwrap_or_else(PoisonError::into_inner));
     let mut merged = Outcome { exhaustive: all, ..Outcome::default() };
     for outcome in outcomes {
@@ -226,11 +295,13 @@ fn work(
     budget: &Budget,
     progress: &dyn Progress,
     crew: &Crew,
+    reserve: Option<&Reserve<'_>>,
     done: &Mutex<Vec<(Key, Outcome)>>,
 ) {
     let mut system = Interpreter::new(program, options.unroll);
     while let Some(Job { key, subtree }) = crew.next_job() {
-        let mut checker = Checker::new(&system, options, budget, progress, Some(crew.worker(key.clone())));
+        let worker = Worker { reserve, ..crew.worker(key.clone()) };
+        let mut checker = Checker::new(&system, options, budget, progress, Some(worker));
         let mut explorer = explorer_for(&mut system, options);
         let ended = match subtree {
             None => explorer.run(&mut checker),

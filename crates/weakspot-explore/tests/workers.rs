@@ -48,7 +48,8 @@ fn any_number_of_workers_finds_what_one_finds() {
             (true, MonitorKind::Operational(MemoryModel::Pso)),
             (false, MonitorKind::Operational(MemoryModel::Pso)),
         ] {
-            let options = ExploreOptions { monitor: Some(monitor), all, ..ExploreOptions::default() };
+            let alone = Duration::ZERO;
+            let options = ExploreOptions { monitor: Some(monitor), all, alone, ..ExploreOptions::default() };
             let one = run(&program, &options);
             executions += one.executions;
             for jobs in [2, 3, 5] {
@@ -102,7 +103,7 @@ thread p[2] {
 #[test]
 fn subtrees_with_waiting_loops_can_be_given_away() {
     let peterson = program(WAITING);
-    let options = ExploreOptions { all: true, ..ExploreOptions::default() };
+    let options = ExploreOptions { all: true, alone: Duration::ZERO, ..ExploreOptions::default() };
     let one = run(&peterson, &options);
     assert!(one.executions > 100 && one.borderline > 0 && one.error.is_none(), "{one:?}");
     for jobs in [2, 3] {
