@@ -432,3 +432,100 @@ fn a_test_that_looks_at_a_std_count_is_run_schedule_by_schedule() {
     assert_eq!(report.verdict, Verdict::Failed, "{report}");
     assert!(report.to_string().contains("the other thread was late"), "{report}");
 }
+
+#[test]
+fn a_loop_that_ends_after_very_many_rounds_is_neither_endless_nor_explored() {
+    let report = check(patient(3_000));
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+    assert!(!report.exhaustive, "{report}");
+    assert_eq!(report.left_out[0].place.line, PATIENT_MARKER, "{report}");
+    assert!(report.left_out[0].why.contains("more than 1,000 rounds"), "{report}");
+    // Nobody will ever set the flag, but the loop is no livelock.
+    let report = check(|| {
+        let flag = AtomicBool::new(false);
+        for _ in 0..3_000 {
+            if flag.load(Acquire) {
+                break;
+            }
+            hint::spin_loop();
+        }
+    });
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+}
+
+/// Waits for a flag, with or without a bound. All callers share a marker.
+fn wait_for(flag: &AtomicUsize, rounds: Option<usize>) -> bool {
+    let mut left = rounds;
+    while flag.load(Acquire) == 0 {
+        if let Some(left) = &mut left {
+            if *left == 0 {
+                return false;
+            }
+            *left -= 1;
+        }
+        hint::spin_loop();
+    }
+    true
+}
+
+#[test]
+fn a_bounded_loop_is_told_from_endless_ones_with_the_same_marker() {
+    // One thread waits without a bound, after reads with many different results; then it waits with one, for another cell.
+    let report = check(|| {
+        let cells = Arc::new([(); 3].map(|()| AtomicUsize::new(0)));
+        let other = cells.clone();
+        let writer = thread::spawn(move || {
+            for value in 1..=6 {
+                other[0].store(value, SeqCst);
+            }
+            other[1].store(1, SeqCst);
+            other[2].store(1, SeqCst);
+        });
+        for _ in 0..2 {
+            cells[0].load(SeqCst);
+        }
+        wait_for(&cells[1], None);
+        assert!(wait_for(&cells[2], Some(200)), "out of patience");
+        writer.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(report.to_string().contains("out of patience"), "{report}");
+}
+
+#[test]
+fn schedules_with_few_preemptions_go_to_the_end_of_a_loop_with_a_bound() {
+    // A `std` count that nobody sees makes this a matter of schedules; see the test above.
+    let body = |fails: bool| {
+        move || {
+            let counted = std::sync::Arc::new(());
+            let other = counted.clone();
+            let cells = Arc::new([(); 4].map(|()| AtomicUsize::new(0)));
+            let (cells2, cells3) = (cells.clone(), cells.clone());
+            let one = thread::spawn(move || {
+                cells2[0].store(1, SeqCst);
+                cells2[1].store(1, SeqCst);
+                drop(other);
+                cells2[3].store(1, SeqCst);
+            });
+            let two = thread::spawn(move || {
+                cells3[0].load(SeqCst);
+                if std::sync::Arc::strong_count(&counted) > 1 {
+                    cells3[2].load(SeqCst);
+                } else {
+                    cells3[2].store(1, SeqCst);
+                }
+                assert!(wait_for(&cells3[3], Some(5)) || !fails, "out of patience");
+            });
+            one.join().unwrap();
+            two.join().unwrap();
+        }
+    };
+    for most in [0, 1, 2] {
+        let report = Builder { max_preemptions: Some(most), ..Builder::default() }.check(body(false));
+        assert_eq!(report.verdict, Verdict::Bounded(Bound::Preemptions(most)), "{report}");
+        assert!(report.to_string().contains("schedule by schedule"), "{report}");
+        let report = Builder { max_preemptions: Some(most), ..Builder::default() }.check(body(true));
+        assert_eq!(report.verdict, Verdict::Failed, "{most}: {report}");
+        assert!(report.to_string().contains("out of patience"), "{report}");
+    }
+}
