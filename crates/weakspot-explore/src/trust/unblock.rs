@@ -30,7 +30,7 @@ impl<S: System> Explorer<'_, S> {
     /// Is there a stuck read that stays so in every graph that this one leads to? What only the system knows of threads
     /// that have not begun or have ended is not asked for.
     pub(super) fn is_hopeless(&self) -> bool {
-        self.stuck_reads().any(|read| self.stays_stuck(read, |_| false))
+        self.graph().has_stuck_thread() && self.stuck_reads().any(|read| self.stays_stuck(read, |_| false))
     }
 
     /// The same for a graph that the system has just been brought to.
@@ -69,7 +69,7 @@ impl<S: System> Explorer<'_, S> {
     /// If the graph is hopeless since its newest event: goes on in place if that is possible. False if there is nothing to
     /// go on from. The items from `open` on are those that came with the newest event.
     pub(super) fn go_on_from_hopeless(&mut self, open: usize, visitor: &mut impl Visitor<S>) -> bool {
-        if !self.replays {
+        if !self.replays || !self.graph().has_stuck_thread() {
             return true;
         }
         let Some(read) = self.hopeless_read() else { return true };
