@@ -179,6 +179,12 @@ impl Graph {
         &mut self.threads[thread]
     }
 
+    /// Is any thread stuck?
+    #[inline]
+    pub(crate) fn has_stuck_thread(&self) -> bool {
+        self.threads.iter().any(|end| end.status == Status::Stuck)
+    }
+
     /// The last write of a cell, or [`NONE`].
     #[inline]
     pub fn last_write(&self, cell: CellId) -> u32 {

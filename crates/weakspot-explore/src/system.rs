@@ -174,6 +174,10 @@ pub enum LeftOut {
     Clock,
     /// The rounds of the loop differ from each other and go on: those after one in which it has read nothing new.
     Winds,
+    /// The loop ends by itself, but only after very many rounds: what comes after its end.
+    LongLoop,
+    /// The loop ends by itself sometimes, which was noticed late: what comes after its end elsewhere.
+    Unsure,
 }
 
 /// One step of a run that is made again: see [`System::repeat`].

@@ -28,6 +28,8 @@
 //! (each choice is explored) or all. Wake-ups without a notification, if there are any, are in `wakeups`. A false `assume` leaves its thread behind in the same way: the others go on,
 //! because one of their writes may revisit a read it depends on.
 //!
+//! In live code, graphs in which a thread can only stay stuck are cut off (`unblock`).
+//!
 //! # Loops that wait
 //! A round of a loop that only reads and changes nothing that is live is explored once failing and then once more
 //! (`rounds`); a thread whose second such round fails, too, is stuck until a write revisits one of its reads. Whether
@@ -50,6 +52,7 @@ mod revisit;
 mod rounds;
 mod script;
 mod subtree;
+mod unblock;
 mod wakeups;
 mod workspace;
 mod writes;
@@ -378,7 +381,7 @@ impl<'s, S: System> Explorer<'s, S> {
             let open = self.frames[self.depth].items.len();
             let consistent = self.step(thread, pending);
             self.split_share(open);
-            if !consistent {
+            if !consistent || !self.go_on_from_hopeless(open, visitor) {
                 visitor.covered(self.share);
                 return ControlFlow::Continue(());
             }

@@ -106,6 +106,12 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
                 "has rounds that differ and never ends by itself: rounds without news from other threads were not all \
                  explored"
             }
+            LeftOut::LongLoop => {
+                "ends by itself only after more than 1,000 rounds: its ending by itself was not explored"
+            }
+            LeftOut::Unsure => {
+                "seemed never to end by itself many times, and then did: its ending by itself was not explored everywhere"
+            }
         };
         Self { place, why }
     }

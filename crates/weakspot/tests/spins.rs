@@ -1,6 +1,8 @@
 //! Loops that wait: those that end by themselves are followed, those that do not are not taken for ended.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use weakspot::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use weakspot::sync::{Arc, Condvar, Mutex};
 use weakspot::{Bound, Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
@@ -431,4 +433,99 @@ fn a_test_that_looks_at_a_std_count_is_run_schedule_by_schedule() {
     let report = check(body(true));
     assert_eq!(report.verdict, Verdict::Failed, "{report}");
     assert!(report.to_string().contains("the other thread was late"), "{report}");
+}
+
+#[test]
+fn a_loop_that_ends_after_very_many_rounds_is_neither_endless_nor_explored() {
+    let report = check(patient(3_000));
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+    assert!(!report.exhaustive, "{report}");
+    assert_eq!(report.left_out[0].place.line, PATIENT_MARKER, "{report}");
+    assert!(report.left_out[0].why.contains("more than 1,000 rounds"), "{report}");
+    // Nobody will ever set the flag, but the loop is no livelock.
+    let report = check(|| {
+        let flag = AtomicBool::new(false);
+        for _ in 0..3_000 {
+            if flag.load(Acquire) {
+                break;
+            }
+            hint::spin_loop();
+        }
+    });
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+}
+
+/// Waits for a flag, with or without a bound. All callers share a marker.
+fn wait_for(flag: &AtomicUsize, rounds: Option<usize>) -> bool {
+    let mut left = rounds;
+    while flag.load(Acquire) == 0 {
+        if let Some(left) = &mut left {
+            if *left == 0 {
+                return false;
+            }
+            *left -= 1;
+        }
+        hint::spin_loop();
+    }
+    true
+}
+
+#[test]
+fn a_bounded_loop_is_told_from_endless_ones_with_the_same_marker() {
+    // One thread waits without a bound, after reads with many different results; then it waits with one, for another cell.
+    let report = check(|| {
+        let cells = Arc::new([(); 3].map(|()| AtomicUsize::new(0)));
+        let other = cells.clone();
+        let writer = thread::spawn(move || {
+            for value in 1..=6 {
+                other[0].store(value, SeqCst);
+            }
+            other[1].store(1, SeqCst);
+            other[2].store(1, SeqCst);
+        });
+        for _ in 0..2 {
+            cells[0].load(SeqCst);
+        }
+        wait_for(&cells[1], None);
+        assert!(wait_for(&cells[2], Some(200)), "out of patience");
+        writer.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(report.to_string().contains("out of patience"), "{report}");
+}
+
+#[test]
+fn schedules_with_few_preemptions_go_to_the_end_of_a_loop_with_a_bound() {
+    // Far too many executions: they are given up, and schedules with few preemptions are explored instead. What fails comes
+    // late among the executions; it needs one preemption, and a loop that goes all its rounds in vain.
+    const TIMES: usize = 14;
+    let body = |fails: bool| {
+        move || {
+            let cells = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
+            let (cells2, cells3) = (cells.clone(), cells.clone());
+            let one = thread::spawn(move || {
+                let first = cells2[0].fetch_add(1, SeqCst);
+                let second = cells2[0].fetch_add(1, SeqCst);
+                (2..TIMES).for_each(|_| _ = cells2[0].fetch_add(1, SeqCst));
+                cells2[1].store(1, SeqCst);
+                second - first > TIMES
+            });
+            let two = thread::spawn(move || (0..TIMES).for_each(|_| _ = cells3[0].fetch_add(1, SeqCst)));
+            let seen = wait_for(&cells[1], Some(5));
+            two.join().unwrap();
+            let has_waited = one.join().unwrap();
+            assert!(seen || !has_waited || !fails, "out of patience");
+        }
+    };
+    let check = |most: u32, fails: bool| {
+        let max_duration = Some(Duration::from_secs(2));
+        Builder { max_preemptions: Some(most), max_duration, ..Builder::default() }.check(body(fails))
+    };
+    let report = check(0, true);
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Preemptions(0)), "{report}");
+    let report = check(1, false);
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Preemptions(1)), "{report}");
+    let report = check(1, true);
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(report.to_string().contains("out of patience"), "{report}");
 }

@@ -62,7 +62,8 @@ impl<S: System> Explorer<'_, S> {
     pub(super) fn stuck_ending(&self, read: u32) -> Ending {
         let event = self.graph().event(read);
         if !event.stuck {
-            return if self.replays && self.waits_for_ever(read) { Ending::Livelock } else { Ending::Blocked };
+            let waits = self.replays && self.waits_for_ever(read) && !self.leaves_at_last(event.thread as usize);
+            return if waits { Ending::Livelock } else { Ending::Blocked };
         }
         if event.kind == EventKind::WakeRead && self.spurious_wakeups {
             // It goes round its loop for ever: see `wakeups`.

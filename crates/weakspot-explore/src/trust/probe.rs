@@ -6,14 +6,19 @@
 //! execution of SC like any other, and the thread is the only one in it: memory does not change, and what comes of the
 //! loop does not depend on anybody else. If the thread leaves the loop, its rounds are counted and all of them are
 //! explored, or, if there are many, the first and the last ones. If it has not left after [`MOST_ROUNDS`] rounds, it
-//! never does.
+//! never does; the first time that a loop is tried out it gets [`PATIENT_ROUNDS`].
 //!
 //! A loop that asks a clock ends after another number of rounds when it is tried out once more. No schedule says when
 //! such a loop ends; it is taken to go on.
 //!
 //! A thread is deterministic, so the answer depends on nothing but the results it was given, and is kept under a hash of
 //! these. A loop that has been tried out [`FULL_PROBES`] times with different results and never ended is tried out for
-//! [`FEW_ROUNDS`] rounds only after that. What a thread has counted in an endless loop and looks at later cannot be found out in this way.
+//! [`FEW_ROUNDS`] rounds only after that, but for a full number now and then: whenever the number of tries is a power of
+//! two. If it does end then, it may have been taken to be endless wrongly before, and that is said
+//! ([`LeftOut::Unsure`]). What a loop is depends on its marker, its thread and what it does in a round, because many loops
+//! may share a function that has the marker.
+//!
+//! What a thread has counted in an endless loop and looks at later cannot be found out in this way.
 
 use std::ops::Range;
 
@@ -22,11 +27,13 @@ use weakspot_model::ids::ThreadId;
 
 use super::rounds::{Idle, Round};
 use super::{Explorer, FREE, HELD};
-use crate::graph::{EventKind, NONE, Status};
+use crate::graph::{Event, EventKind, NONE, Status};
 use crate::system::{CellId, LeftOut, Pending, System, Token, Update};
 
 /// Rounds after which a loop is taken to be endless.
 pub const MOST_ROUNDS: u32 = 1_000;
+/// Rounds that a loop gets when it is tried out for the first time.
+const PATIENT_ROUNDS: u32 = 10_000;
 /// Times that a loop is tried out for so many rounds.
 const FULL_PROBES: u32 = 16;
 /// Rounds after which a loop is taken to be endless that has never ended before.
@@ -51,12 +58,15 @@ pub(super) enum Fate {
     Wanders,
 }
 
+/// What tells loops apart: the marker, the thread, and what happens in a round.
+type LoopKey = (Token, usize, u64);
+
 /// What is known of loops.
 #[derive(Debug)]
 pub(super) struct Loops {
     fates: FxHashMap<u64, Fate>,
-    /// By marker and thread: how often a loop was tried out and did not end; nothing if it did once.
-    endless: FxHashMap<(Token, usize), Option<u32>>,
+    /// How often a loop was tried out and did not end; nothing if it did once.
+    endless: FxHashMap<LoopKey, Option<u32>>,
     /// A thread has come round a loop, and it is not known whether it waits there.
     pub(super) unsure: Option<usize>,
     pub(super) exact_rounds: u32,
@@ -77,19 +87,23 @@ impl Loops {
     }
 
     /// How many rounds a loop is tried out for.
-    fn rounds_to_try(&self, marker: Token, thread: usize) -> u32 {
-        match self.endless.get(&(marker, thread)) {
-            Some(Some(times)) if *times >= FULL_PROBES => FEW_ROUNDS,
-            _ => MOST_ROUNDS,
+    fn rounds_to_try(&self, key: LoopKey) -> u32 {
+        match self.endless.get(&key) {
+            None => PATIENT_ROUNDS,
+            Some(Some(times)) if *times >= FULL_PROBES && !times.is_power_of_two() => FEW_ROUNDS,
+            Some(_) => MOST_ROUNDS,
         }
     }
 
-    fn note_probe(&mut self, marker: Token, thread: usize, fate: Fate) {
-        let times = self.endless.entry((marker, thread)).or_insert(Some(0));
+    /// Notes what came of trying out a loop; true if it ends and may not have been given the time to do so before.
+    fn note_probe(&mut self, key: LoopKey, fate: Fate) -> bool {
+        let times = self.endless.entry(key).or_insert(Some(0));
+        let is_late = matches!((fate, *times), (Fate::Leaves(_), Some(times)) if times > FULL_PROBES);
         *times = match fate {
             Fate::Leaves(_) => None,
             Fate::Endless | Fate::Winds | Fate::Wanders => times.map(|times| times + 1),
         };
+        is_late
     }
 }
 
@@ -147,7 +161,8 @@ impl<S: System> Explorer<'_, S> {
 
     /// Are the rounds of this loop repeated without being explored?
     fn is_skipped(&self, round: Round, fate: Fate) -> bool {
-        round.idle == Idle::Waits && matches!(fate, Fate::Leaves(rounds) if rounds > self.loops.exact_rounds)
+        let most = if round.idle == Idle::Waits { self.loops.exact_rounds } else { MOST_ROUNDS };
+        matches!(fate, Fate::Leaves(rounds) if rounds > most)
     }
 
     fn apply_fate(&mut self, thread: usize, round: Round, fate: Fate) {
@@ -174,8 +189,11 @@ impl<S: System> Explorer<'_, S> {
         if known.is_none() {
             self.note_fate(round, history, fate);
         }
+        let is_long = matches!(fate, Fate::Leaves(rounds) if rounds > MOST_ROUNDS);
         let repeats = match fate {
-            Fate::Leaves(rounds) if self.is_skipped(round, fate) && self.has_room_for(round, rounds) => rounds,
+            Fate::Leaves(rounds) if !is_long && self.is_skipped(round, fate) && self.has_room_for(round, rounds) => {
+                rounds
+            }
             _ => 0,
         };
         (0..repeats).for_each(|_| self.repeat_round(thread, round));
@@ -187,11 +205,19 @@ impl<S: System> Explorer<'_, S> {
         if matches!(fate, Fate::Leaves(_)) {
             self.system.note_end(ThreadId::new(thread));
         }
-        if repeats > 0 {
+        if is_long {
+            self.graph_mut().thread_mut(thread).status = Status::Stuck;
+            self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::LongLoop);
+        } else if repeats > 0 {
             self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::ManyRounds);
         } else {
             self.apply_fate(thread, round, fate);
         }
+    }
+
+    /// Is a thread that is stuck in a loop known to leave it by itself, after very many rounds?
+    pub(super) fn leaves_at_last(&self, thread: usize) -> bool {
+        matches!(self.loops.fates.get(&self.history(thread)), Some(Fate::Leaves(_)))
     }
 
     fn has_room_for(&self, round: Round, rounds: u32) -> bool {
@@ -261,6 +287,9 @@ impl<S: System> Explorer<'_, S> {
     fn note_fate(&mut self, round: Round, mut history: u64, fate: Fate) {
         self.loops.note(history, fate);
         let Fate::Leaves(rounds) = fate else { return };
+        if rounds > MOST_ROUNDS {
+            return;
+        }
         let events = self.events_of(round);
         for left in (0..rounds).rev() {
             history = events.iter().fold(history, |history, &id| self.extend_history(history, id));
@@ -270,13 +299,32 @@ impl<S: System> Explorer<'_, S> {
 
     /// Runs the thread alone from where it is.
     fn probe(&mut self, thread: usize, round: Round, marker: Token) -> Fate {
-        let rounds = self.loops.rounds_to_try(marker, thread);
+        let key = (marker, thread, self.look_of(round));
+        let rounds = self.loops.rounds_to_try(key);
         let mut fate = self.run_alone(thread, round, marker, rounds);
         if matches!(fate, Fate::Leaves(_)) && self.run_alone(thread, round, marker, rounds) != fate {
             fate = Fate::Wanders;
         }
-        self.loops.note_probe(marker, thread, fate);
+        if self.loops.note_probe(key, fate) {
+            self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::Unsure);
+        }
         fate
+    }
+
+    /// A hash of what happens in a round, whatever is read.
+    fn look_of(&self, round: Round) -> u64 {
+        self.events_of(round).into_iter().fold(0, |hash, id| {
+            let Event { kind, cell, .. } = self.graph().event(id);
+            let kind = match kind {
+                EventKind::Load => 0,
+                EventKind::Store | EventKind::InterlockedStore => 1,
+                EventKind::RmwRead { .. } => 2,
+                EventKind::RmwWrite { .. } => 3,
+                EventKind::Fence(_) => 4,
+                _ => 5,
+            };
+            mix(hash, u64::from(*cell) << 3 | kind)
+        })
     }
 
     fn run_alone(&mut self, thread: usize, round: Round, marker: Token, rounds: u32) -> Fate {

@@ -84,8 +84,21 @@ impl<S: System> Explorer<'_, S> {
         }
     }
 
-    /// Opens a frame with the graph in which the newest event, a write, is read by an earlier read.
+    /// Opens a frame with the graph in which the newest event, a write, is read by an earlier read, and goes on there.
     pub(super) fn revisit(&mut self, read: u32, after: u32) -> bool {
+        if !self.open_revisit(read, after) {
+            return false;
+        }
+        if self.replays {
+            return !self.is_hopeless() && self.run_revisit(read, Alternative::Revisit { read, after });
+        }
+        let Event { thread, before, .. } = *self.graph().event(read);
+        self.system.restore(ThreadId(thread as u16), before);
+        self.read_anew(read)
+    }
+
+    /// Opens the frame; false if the graph is inconsistent.
+    pub(super) fn open_revisit(&mut self, read: u32, after: u32) -> bool {
         self.counters.revisits += 1;
         if self.frames.len() == self.depth + 1 {
             let graph = Graph::new(self.system.threads(), std::iter::empty());
@@ -107,13 +120,13 @@ impl<S: System> Explorer<'_, S> {
         }
         graph.adopt_answers(&below.graph, read, &self.map);
         self.depth += 1;
-        if self.replays {
-            return self.run_revisit(read, Alternative::Revisit { read, after });
-        }
-        let Event { thread, before, .. } = *self.graph().event(read);
-        let id = ThreadId(thread as u16);
-        self.system.restore(id, before);
-        let pending = self.system.pending(id);
+        true
+    }
+
+    /// Goes on from a read that has got its source, in a system that is where the graph is.
+    pub(super) fn read_anew(&mut self, read: u32) -> bool {
+        let Event { thread, .. } = *self.graph().event(read);
+        let pending = self.system.pending(ThreadId(thread as u16));
         self.after_read(thread as usize, pending, read)
     }
 }

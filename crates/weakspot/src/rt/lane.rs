@@ -155,6 +155,8 @@ pub(crate) struct Lane {
     /// The lowest address of its stack.
     pub(crate) guard: usize,
     pub(crate) operation: Operation,
+    /// Is it an access that takes the steps of a script itself?
+    pub(crate) takes_steps: bool,
     /// What the operation is called in reports.
     pub(crate) what: &'static str,
     pub(crate) place: Place,
@@ -195,6 +197,7 @@ impl Lane {
             suspender: std::ptr::null(),
             guard: 0,
             operation: Operation::Absent,
+            takes_steps: false,
             what: "",
             place: std::panic::Location::caller(),
             marker: 0,
@@ -218,6 +221,7 @@ impl Lane {
     pub(crate) fn reset(&mut self) {
         self.suspender = std::ptr::null();
         self.operation = Operation::Absent;
+        self.takes_steps = false;
         self.marker = 0;
         self.started = 0;
         self.name = None;

@@ -129,6 +129,8 @@ pub(crate) struct Runtime {
     /// The workers are in each other's way: the model has to be explored by one.
     pub(crate) in_the_way: Cell<bool>,
     pub(crate) mode: Cell<Mode>,
+    /// The thread that is resumed takes the next step of the script itself.
+    pub(crate) its_turn: Cell<bool>,
     /// Stores wait in simulated store buffers.
     pub(crate) buffered: Cell<bool>,
     /// Operations that are made stronger.
@@ -161,6 +163,7 @@ impl Runtime {
             threads_are_known: Cell::new(false),
             in_the_way: Cell::new(false),
             mode: Cell::new(Mode::Explored),
+            its_turn: Cell::new(false),
             buffered: Cell::new(false),
             strengthened: Strengthened::default(),
             thread: Cell::new(0),
@@ -249,6 +252,18 @@ impl Runtime {
 
     /// Posts an event and waits until it happens: the result. A run that is given up meanwhile gives 0.
     pub(crate) fn post(&self, operation: Operation, what: &'static str, place: Place) -> i64 {
+        self.post_as(operation, what, place, false)
+    }
+
+    /// The same for an access to an atomic. Nothing, if it may be the next step of the script now: then the caller takes that
+    /// step, or posts the event again.
+    #[inline]
+    fn post_access(&self, operation: Operation, what: &'static str, place: Place) -> Option<i64> {
+        let result = self.post_as(operation, what, place, true);
+        (!self.its_turn.replace(false)).then_some(result)
+    }
+
+    fn post_as(&self, operation: Operation, what: &'static str, place: Place, takes_steps: bool) -> i64 {
         let thread = self.thread.get();
         let last_owner_of = self.state().lanes[thread as usize].last_owner_of;
         if let Some(owner) = last_owner_of {
@@ -258,6 +273,7 @@ impl Runtime {
             let state = &mut *self.state();
             let lane = &mut state.lanes[thread as usize];
             (lane.operation, lane.what, lane.place) = (operation, what, place);
+            lane.takes_steps = takes_steps;
             if lane.unwinding && !std::thread::panicking() {
                 lane.unwinding = false;
             }
@@ -324,33 +340,41 @@ impl Runtime {
         true
     }
 
-    /// A load: the value read. `value` is what is in memory.
-    pub(crate) fn load(&self, object: u32, value: impl Fn() -> u64, place: Place) -> u64 {
+    /// A load: the value read. `value` is what is in memory. Nothing: see [`Self::post_access`].
+    pub(crate) fn load(&self, object: u32, value: impl Fn() -> u64, place: Place) -> Option<u64> {
         if self.is_free() {
-            return value();
+            return Some(value());
         }
-        let result = self.post(Operation::Load(object), "load", place);
-        if self.is_free() { value() } else { result as u64 }
+        let result = self.post_access(Operation::Load(object), "load", place)?;
+        Some(if self.is_free() { value() } else { result as u64 })
     }
 
-    /// A store; the caller writes memory afterwards.
-    pub(crate) fn store(&self, object: u32, value: u64, interlocked: bool, place: Place) {
+    /// A store; the caller writes memory afterwards. Nothing: see [`Self::post_access`].
+    pub(crate) fn store(&self, object: u32, value: u64, interlocked: bool, place: Place) -> Option<()> {
         if self.is_free() {
-            return;
+            return Some(());
         }
         let operation =
             if interlocked { Operation::InterlockedStore(object, value) } else { Operation::Store(object, value) };
-        self.post(operation, "store", place);
+        self.post_access(operation, "store", place).map(|_| ())
     }
 
-    /// An atomic: the value it read. The caller writes memory afterwards if the probe says so for that value.
-    pub(crate) fn rmw(&self, object: u32, drains_all: bool, probe: Probe<'_>, what: &'static str, place: Place) -> u64 {
+    /// An atomic: the value it read. The caller writes memory afterwards if the probe says so for that value. Nothing: see
+    /// [`Self::post_access`].
+    pub(crate) fn rmw(
+        &self,
+        object: u32,
+        drains_all: bool,
+        probe: Probe<'_>,
+        what: &'static str,
+        place: Place,
+    ) -> Option<u64> {
         self.rmw_that(false, object, drains_all, probe, what, place)
     }
 
     /// The same, if it may wait.
     pub(crate) fn blocking_rmw(&self, object: u32, probe: Probe<'_>, what: &'static str, place: Place) -> u64 {
-        self.rmw_that(true, object, true, probe, what, place)
+        self.rmw_that(true, object, true, probe, what, place).expect("invariant: it does not take steps of the script")
     }
 
     #[inline]
@@ -362,20 +386,22 @@ impl Runtime {
         probe: Probe<'_>,
         what: &'static str,
         place: Place,
-    ) -> u64 {
+    ) -> Option<u64> {
         if !self.is_free() {
             // SAFETY: only the lifetime changes. The pointer is used while this thread is suspended in `post`, below,
             // and the probe outlives that.
             let probe = unsafe { std::mem::transmute::<Probe<'_>, Probe<'static>>(probe) };
-            let result = self.post(Operation::Rmw { object, drains_all, may_block, probe }, what, place);
+            let operation = Operation::Rmw { object, drains_all, may_block, probe };
+            let result =
+                if may_block { self.post(operation, what, place) } else { self.post_access(operation, what, place)? };
             if !self.is_free() {
-                return result as u64;
+                return Some(result as u64);
             }
         }
         loop {
             let (value, effect) = probe(None);
             if effect != Effect::Blocks || !self.give_way() {
-                return value;
+                return Some(value);
             }
         }
     }

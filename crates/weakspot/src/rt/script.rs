@@ -24,6 +24,8 @@ use super::{Place, enter};
 pub(crate) struct Script {
     steps: Vec<Repeated>,
     next: usize,
+    /// A step that its thread did not take by itself.
+    refused: Option<usize>,
 }
 
 /// What comes of the next step of the script.
@@ -248,23 +250,37 @@ static NO_PROBE: fn(Option<u64>) -> (u64, Effect) = |_| (0, Effect::Reads);
 impl Runtime {
     /// Runs the threads along a script, from the beginning of a run, as far as they follow it: how many steps that is.
     pub(super) fn follow(&self, steps: &mut Vec<Repeated>) -> usize {
-        self.state().script = Script { steps: std::mem::take(steps), next: 0 };
-        enter(self, || {
-            loop {
-                let (thread, taken) = {
-                    let state = &mut *self.state();
-                    let Some(thread) = state.script.turn() else { break };
-                    (thread, state.take_step())
-                };
-                match taken {
-                    Taken::Goes(result) => self.run_on(thread as usize, result),
-                    Taken::Rests => {}
-                    Taken::Differs => break,
-                }
-            }
-        });
+        self.state().script = Script { steps: std::mem::take(steps), next: 0, refused: None };
+        enter(self, || while self.follow_on() {});
         let script = std::mem::take(&mut self.state().script);
         *steps = script.steps;
         script.next
+    }
+
+    /// Lets the thread whose turn it is go on; false if there is none, or it is about to do something else.
+    fn follow_on(&self) -> bool {
+        let (thread, taken) = {
+            let state = &mut *self.state();
+            let Some(thread) = state.script.turn() else { return false };
+            let next = state.script.next;
+            let is_posted = !state.lanes[thread as usize].takes_steps || state.script.refused == Some(next);
+            (thread, if is_posted { Ok(state.take_step()) } else { Err(next) })
+        };
+        match taken {
+            Ok(Taken::Goes(result)) => self.run_on(thread as usize, result),
+            Ok(Taken::Rests) => {}
+            Ok(Taken::Differs) => return false,
+            Err(next) => {
+                self.its_turn.set(true);
+                self.run_on(thread as usize, 0);
+                self.its_turn.set(false);
+                let script = &mut self.state().script;
+                if script.next == next {
+                    // It has posted its event again.
+                    script.refused = Some(next);
+                }
+            }
+        }
+        true
     }
 }

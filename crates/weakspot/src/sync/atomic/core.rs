@@ -49,10 +49,14 @@ impl<'a, M: Memory> Access<'a, M> {
             _ => {}
         }
         self.strengthen(order);
-        if let Some(bits) = self.runtime.load_again(self.again("load"), sync_of(order)) {
-            return bits;
-        }
-        let bits = self.runtime.load(self.object, || self.memory.get(), self.place);
+        let bits = loop {
+            if let Some(bits) = self.runtime.load_again(self.again("load"), sync_of(order)) {
+                return bits;
+            }
+            if let Some(bits) = self.runtime.load(self.object, || self.memory.get(), self.place) {
+                break bits;
+            }
+        };
         self.runtime.synchronise_load(self.object, sync_of(order));
         bits
     }
@@ -69,10 +73,14 @@ impl<'a, M: Memory> Access<'a, M> {
             _ => {}
         }
         let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
-        if self.runtime.store_again(self.again("store"), bits, interlocked, sync_of(order)) {
-            return self.memory.set(bits);
+        loop {
+            if self.runtime.store_again(self.again("store"), bits, interlocked, sync_of(order)) {
+                return self.memory.set(bits);
+            }
+            if self.runtime.store(self.object, bits, interlocked, self.place).is_some() {
+                break;
+            }
         }
-        self.runtime.store(self.object, bits, interlocked, self.place);
         self.memory.set(bits);
         if interlocked {
             self.runtime.synchronise_store(self.object, sync_of(order));
@@ -113,17 +121,21 @@ impl<'a, M: Memory> Access<'a, M> {
     ) -> u64 {
         let drains_all = self.strengthen(order) != Ordering::Relaxed;
         let syncs = (sync_of(order), sync_of(failure));
-        if let Some(old) = self.runtime.update_again(self.again(what), drains_all, syncs, &new) {
-            if let Some(bits) = new(old) {
-                self.memory.set(bits);
-            }
-            return old;
-        }
         let probe = |bits: Option<u64>| {
             let bits = bits.unwrap_or_else(|| self.memory.get());
             (bits, new(bits).map_or(Effect::Reads, Effect::Writes))
         };
-        let old = self.runtime.rmw(self.object, drains_all, &probe, what, self.place);
+        let old = loop {
+            if let Some(old) = self.runtime.update_again(self.again(what), drains_all, syncs, &new) {
+                if let Some(bits) = new(old) {
+                    self.memory.set(bits);
+                }
+                return old;
+            }
+            if let Some(old) = self.runtime.rmw(self.object, drains_all, &probe, what, self.place) {
+                break old;
+            }
+        };
         match new(old) {
             Some(bits) => {
                 self.memory.set(bits);
