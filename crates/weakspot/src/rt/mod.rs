@@ -34,7 +34,7 @@ mod local;
 pub(crate) mod objects;
 pub(crate) mod overflow;
 pub(crate) mod panics;
-mod quarantine;
+mod memory;
 pub(crate) mod runtime;
 pub(crate) mod script;
 pub(crate) mod spare;
