@@ -73,6 +73,12 @@ pub fn in_model() -> bool {
     !CURRENT.get().is_null()
 }
 
+/// The number of the current thread of a model.
+#[inline]
+pub(crate) fn current_thread() -> Option<u32> {
+    current().map(|runtime| runtime.thread.get())
+}
+
 /// The runtime of the model that the caller is a thread of.
 #[inline]
 pub(crate) fn current<'a>() -> Option<&'a Runtime> {
