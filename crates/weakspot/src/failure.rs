@@ -107,7 +107,8 @@ impl Failure {
     }
 
     pub(crate) fn race(thread: u32, writes: bool, place: Place, other: Access) -> Self {
-        let first = RacingAccess { thread: other.thread, writes: other.writes, makes: false, place: other.place.into() };
+        let first =
+            RacingAccess { thread: other.thread, writes: other.writes, makes: false, place: other.place.into() };
         Self::race_with(thread, writes, place, first)
     }
 

@@ -374,10 +374,8 @@ fn describe(failure: &Failure) -> String {
         (FailureKind::Race { first, second }, _) => {
             let kind = |writes| if writes { "writes" } else { "reads" };
             let side = |access: &crate::failure::RacingAccess| {
-                let does = match access.makes {
-                    true => "makes it before this".to_owned(),
-                    false => format!("{} it here", kind(access.writes)),
-                };
+                let here = format!("{} it here", kind(access.writes));
+                let does = if access.makes { "makes it before this" } else { &here };
                 source::excerpt(&access.place, &format!("thread {} {does}", access.thread))
             };
             format!(

@@ -4,8 +4,8 @@
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 use weakspot::future::{AtomicWaker, block_on};
-use weakspot::sync::atomic::{AtomicBool, AtomicUsize};
 use weakspot::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use weakspot::sync::atomic::{AtomicBool, AtomicUsize};
 use weakspot::sync::{Arc, Mutex, Notify};
 use weakspot::{Builder, Verdict, thread};
 

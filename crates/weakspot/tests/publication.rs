@@ -84,7 +84,7 @@ fn release_and_acquire_publish() {
 fn locks_and_starts_of_threads_publish() {
     let report = Builder::default().check(|| {
         let old = Arc::new(AtomicU32::new(1));
-        let nodes = Arc::new(Mutex::new(Vec::new()));
+        let nodes = Arc::new(Mutex::new(Vec::<Box<AtomicU32>>::new()));
         let (theirs, nodes_of_child) = (Arc::clone(&old), Arc::clone(&nodes));
         let child = thread::spawn(move || {
             let new = Arc::new(AtomicU32::new(2));
@@ -94,7 +94,7 @@ fn locks_and_starts_of_threads_publish() {
             assert_eq!(grandchild.join().unwrap(), 3);
             new
         });
-        let seen = nodes.lock().unwrap().iter().map(|node: &Box<AtomicU32>| node.load(Relaxed)).sum::<u32>();
+        let seen = nodes.lock().unwrap().iter().map(|node| node.load(Relaxed)).sum::<u32>();
         let new = child.join().unwrap();
         assert!((seen == 0 || seen == 3) && new.load(Relaxed) == 2);
     });

@@ -317,7 +317,10 @@ impl Causality {
     }
 
     /// A thread allocates memory.
-    #[cfg_attr(not(all(feature = "allocator", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static"))), allow(dead_code))]
+    #[cfg_attr(
+        not(all(feature = "allocator", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static"))),
+        allow(dead_code)
+    )]
     #[inline]
     pub(crate) fn born(&mut self, thread: u32) {
         self.note(Deed::Birth, thread, 0);
