@@ -36,6 +36,8 @@ pub struct RacingAccess {
     pub thread: u32,
     /// Does it write?
     pub writes: bool,
+    /// Does it make the atomic or the cell? Then `place` is what the thread does next.
+    pub makes: bool,
     /// Where.
     pub place: SourcePlace,
 }
@@ -105,15 +107,20 @@ impl Failure {
     }
 
     pub(crate) fn race(thread: u32, writes: bool, place: Place, other: Access) -> Self {
-        let first = RacingAccess { thread: other.thread, writes: other.writes, place: other.place.into() };
+        let first =
+            RacingAccess { thread: other.thread, writes: other.writes, makes: false, place: other.place.into() };
         Self::race_with(thread, writes, place, first)
     }
 
     pub(crate) fn race_with(thread: u32, writes: bool, place: Place, first: RacingAccess) -> Self {
-        let second = RacingAccess { thread, writes, place: place.into() };
-        let name = |access: &RacingAccess| if access.writes { "write" } else { "read" };
+        let second = RacingAccess { thread, writes, makes: false, place: place.into() };
+        let name = |access: &RacingAccess| match (access.makes, access.writes) {
+            (true, _) => "making before",
+            (false, true) => "write at",
+            (false, false) => "read at",
+        };
         let message = format!(
-            "data race: a {} at {} and a {} at {} are not ordered by any synchronisation",
+            "data race: a {} {} and a {} {} are not ordered by any synchronisation",
             name(&first),
             first.place,
             name(&second),

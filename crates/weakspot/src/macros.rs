@@ -93,7 +93,19 @@ macro_rules! __lazy_static {
                 fn __init() -> $type {
                     $init
                 }
-                static LAZY: $crate::lazy_static::Lazy<$type> = $crate::lazy_static::Lazy::new(__init);
+                // loom asks for no `Sync`. Which of the two constants is meant depends on whether the type has it.
+                struct __Of<T>(::core::marker::PhantomData<T>);
+                #[allow(dead_code)]
+                trait __Otherwise<T> {
+                    const USERS: $crate::lazy_static::Users<T> = $crate::lazy_static::Users::OF_A_MODEL;
+                }
+                impl<T> __Otherwise<T> for __Of<T> {}
+                #[allow(dead_code)]
+                impl<T: ::core::marker::Sync> __Of<T> {
+                    const USERS: $crate::lazy_static::Users<T> = $crate::lazy_static::Users::ALL;
+                }
+                static LAZY: $crate::lazy_static::Lazy<$type> =
+                    $crate::lazy_static::Lazy::new(__init, &<__Of<$type>>::USERS);
                 LAZY.get()
             }
         }

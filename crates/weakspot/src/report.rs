@@ -380,7 +380,9 @@ fn describe(failure: &Failure) -> String {
         (FailureKind::Race { first, second }, _) => {
             let kind = |writes| if writes { "writes" } else { "reads" };
             let side = |access: &crate::failure::RacingAccess| {
-                source::excerpt(&access.place, &format!("thread {} {} it here", access.thread, kind(access.writes)))
+                let here = format!("{} it here", kind(access.writes));
+                let does = if access.makes { "makes it before this" } else { &here };
+                source::excerpt(&access.place, &format!("thread {} {does}", access.thread))
             };
             format!(
                 "data race: nothing orders these two accesses to the same memory\n{}{}",

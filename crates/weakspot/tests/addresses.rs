@@ -1,5 +1,5 @@
 //! Memory that a model frees is not used again in the same execution, so that addresses are no source of chance.
-#![cfg(all(feature = "quarantine", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static")))]
+#![cfg(all(feature = "allocator", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static")))]
 #![allow(clippy::unwrap_used)]
 
 use std::ptr;

@@ -4,10 +4,10 @@
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 use weakspot::future::{AtomicWaker, block_on};
-use weakspot::sync::atomic::AtomicBool;
-use weakspot::sync::atomic::Ordering::{Acquire, Release};
+use weakspot::sync::atomic::Ordering::{Acquire, Release, SeqCst};
+use weakspot::sync::atomic::{AtomicBool, AtomicUsize};
 use weakspot::sync::{Arc, Mutex, Notify};
-use weakspot::{Builder, thread};
+use weakspot::{Builder, Verdict, thread};
 
 /// Waits for a flag: registers, then looks.
 fn wait_for_flag() {
@@ -87,4 +87,25 @@ fn notify_wakes_the_waiting_thread() {
     wait_and_notify();
     let report = Builder::new().check(wait_and_notify);
     assert!(!report.is_failure(), "{report}");
+}
+
+/// A task that wakes itself while somebody else is busy, as `AtomicWaker::register` does: a loop that waits.
+#[test]
+fn a_task_that_wakes_itself_in_each_round_waits() {
+    let report = Builder::default().check(|| {
+        let busy = Arc::new(AtomicUsize::new(1));
+        let other = Arc::clone(&busy);
+        let thread = thread::spawn(move || other.store(0, SeqCst));
+        block_on(poll_fn(|context| {
+            if busy.load(SeqCst) == 0 {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            weakspot::hint::spin_loop();
+            Poll::Pending
+        }));
+        thread.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    assert!(report.exhaustive, "{report}");
 }

@@ -113,3 +113,19 @@ fn memory_is_freed_once() {
     assert!(leaking.is_failure());
     assert!(leaking.to_string().contains("leaked"), "{leaking}");
 }
+
+#[test]
+fn a_lazy_static_that_is_not_sync_is_for_models_only() {
+    weakspot::lazy_static! {
+        static ref CELL: Cell<u32> = Cell::new(1);
+        static ref SHARED: u32 = 2;
+    }
+    weakspot::model(|| {
+        CELL.set(CELL.get() + 1);
+        assert_eq!(CELL.get() + *SHARED, 4);
+    });
+    assert_eq!(*SHARED, 2);
+    let refused = std::panic::catch_unwind(|| CELL.get()).unwrap_err();
+    let message = refused.downcast_ref::<&str>().unwrap();
+    assert!(message.contains("not `Sync`"), "{message}");
+}

@@ -7,25 +7,44 @@ use crate::rt;
 use crate::sync::Notify;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-struct Signal(Notify);
+struct Signal {
+    notify: Notify,
+    /// The thread of the model that polls.
+    owner: Option<u32>,
+    /// It has woken itself since it was polled last. Only looked at by itself.
+    woke_itself: AtomicBool,
+}
 
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.0.notify();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.notify();
+impl Signal {
+    fn new() -> Self {
+        Self { notify: Notify::new(), owner: rt::current_thread(), woke_itself: AtomicBool::new(false) }
     }
 }
 
-/// Polls a future until it is ready. Inside a model it is also polled once without having been woken, as executors may.
+impl Wake for Signal {
+    #[track_caller]
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    #[track_caller]
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.owner == rt::current_thread() {
+            self.woke_itself.store(true, Ordering::Relaxed);
+        }
+        self.notify.notify();
+    }
+}
+
+/// Polls a future until it is ready. Inside a model it is also polled once without having been woken, as executors may;
+/// not where it has woken itself and will be polled at once anyway.
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    let signal = Arc::new(Signal(Notify::new()));
+    let signal = Arc::new(Signal::new());
     if rt::in_model() {
         report_leaks(Arc::downgrade(&signal));
     }
@@ -37,10 +56,11 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
             return value;
         }
-        if may_poll_early && rt::choose(2) == 1 {
+        let woke_itself = signal.woke_itself.swap(false, Ordering::Relaxed);
+        if may_poll_early && !woke_itself && rt::choose(2) == 1 {
             may_poll_early = false;
         } else {
-            signal.0.wait_surely();
+            signal.notify.wait_surely();
         }
     }
 }

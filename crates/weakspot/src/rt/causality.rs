@@ -174,6 +174,8 @@ enum Deed {
     Join,
     /// Does everything that was released to an object happen before what the thread does next?
     Ask,
+    /// A thread has allocated memory.
+    Birth,
 }
 
 /// A deed, whose it is, and the object or the other thread.
@@ -202,6 +204,8 @@ pub(crate) struct Causality {
     reads: Vec<Read>,
     /// Who has accessed which object, as far as the clocks know.
     touches: Vec<Touch>,
+    /// Who has allocated memory, and the thread's time then.
+    births: Vec<(u32, u32)>,
 }
 
 /// An access to an object.
@@ -230,6 +234,7 @@ impl Causality {
             plains: Vec::new(),
             reads: Vec::new(),
             touches: Vec::new(),
+            births: Vec::new(),
         }
     }
 
@@ -255,6 +260,7 @@ impl Causality {
         self.plains.clear();
         self.reads.clear();
         self.touches.clear();
+        self.births.clear();
         self.threads.tick(0, 0);
     }
 
@@ -310,6 +316,23 @@ impl Causality {
         Question(self.questions - 1)
     }
 
+    /// A thread allocates memory.
+    #[cfg_attr(
+        not(all(feature = "allocator", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static"))),
+        allow(dead_code)
+    )]
+    #[inline]
+    pub(crate) fn born(&mut self, thread: u32) {
+        self.note(Deed::Birth, thread, 0);
+    }
+
+    /// Does this allocation, counted from 0, happen before what the thread does next?
+    pub(crate) fn knows_birth(&mut self, thread: u32, number: usize) -> bool {
+        self.catch_up();
+        let (maker, time) = self.births[number];
+        self.threads.entry(Self::knows(thread), maker) >= time
+    }
+
     /// The answer to a question of this run.
     pub(crate) fn answer(&mut self, question: Question) -> bool {
         self.catch_up();
@@ -357,6 +380,7 @@ impl Causality {
                     let answer = self.is_after(thread, other);
                     self.answers.push(answer);
                 }
+                Deed::Birth => self.births.push((thread, self.threads.entry(Self::knows(thread), thread))),
             }
         }
         self.done = done;
@@ -366,7 +390,7 @@ impl Causality {
         let writes = match deed {
             Deed::Read(_) => false,
             Deed::Write(_) | Deed::Continue(_) | Deed::Update(_) => true,
-            Deed::Fence(_) | Deed::Start | Deed::Join | Deed::Ask => return,
+            Deed::Fence(_) | Deed::Start | Deed::Join | Deed::Ask | Deed::Birth => return,
         };
         let time = self.threads.entry(Self::knows(thread), thread);
         self.touches.push(Touch { thread, object, time, writes });

@@ -164,6 +164,9 @@ pub(crate) struct Lane {
     pub(crate) marker: u32,
     /// Where the last marker it has passed stands.
     pub(crate) marker_place: Place,
+    /// Who has started it, and how much had been allocated then.
+    pub(crate) parent: u32,
+    pub(crate) births_of_parent: usize,
     /// Threads it has started in this run.
     pub(crate) started: u32,
     pub(crate) name: Option<String>,
@@ -202,6 +205,8 @@ impl Lane {
             place: std::panic::Location::caller(),
             marker: 0,
             marker_place: std::panic::Location::caller(),
+            parent: 0,
+            births_of_parent: 0,
             started: 0,
             name: None,
             end: 0,

@@ -81,7 +81,9 @@ pub fn run_local<T: 'static>(key: *const (), init: impl FnOnce() -> T) -> &'stat
     if let Some(value) = storage.of_run.borrow().get(&key) {
         return borrow_for_the_run(value);
     }
-    let value: Rc<dyn Any> = Rc::new(init());
+    let value = init();
+    // Which thread comes here first has nothing to do with who makes what will be in there.
+    let value: Rc<dyn Any> = runtime().unnoted(|| Rc::new(value));
     let mut of_run = storage.of_run.borrow_mut();
     // Another thread may have been first while `init` waited.
     let kept = of_run.entry(key).or_insert_with(|| {

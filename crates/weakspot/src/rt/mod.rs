@@ -31,10 +31,10 @@ pub(crate) mod counts;
 pub(crate) mod finish;
 pub(crate) mod lane;
 mod local;
+mod memory;
 pub(crate) mod objects;
 pub(crate) mod overflow;
 pub(crate) mod panics;
-mod quarantine;
 pub(crate) mod runtime;
 pub(crate) mod script;
 pub(crate) mod spare;
@@ -71,6 +71,12 @@ thread_local! {
 #[inline]
 pub fn in_model() -> bool {
     !CURRENT.get().is_null()
+}
+
+/// The number of the current thread of a model.
+#[inline]
+pub(crate) fn current_thread() -> Option<u32> {
+    current().map(|runtime| runtime.thread.get())
 }
 
 /// The runtime of the model that the caller is a thread of.

@@ -18,8 +18,8 @@ use super::causality::Causality;
 use super::counts::{Counts, Observed};
 use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
+use super::memory::{Birth, Freed};
 use super::objects::Object;
-use super::quarantine::Quarantine;
 use super::script::{Script, Taken};
 use super::spare;
 use super::strength::Strengthened;
@@ -76,6 +76,8 @@ pub(crate) struct State {
     pub(crate) causality: Causality,
     /// What happened in this run, in order.
     pub(crate) log: Vec<Happened>,
+    /// What threads have allocated in this run, in order.
+    pub(crate) births: Vec<Birth>,
     /// What is known to happen next.
     pub(crate) script: Script,
 }
@@ -94,6 +96,7 @@ impl State {
             bound: Vec::new(),
             causality: Causality::new(),
             log: Vec::new(),
+            births: Vec::new(),
             script: Script::default(),
         }
     }
@@ -110,6 +113,7 @@ impl State {
         self.bound.clear();
         self.causality.restart();
         self.log.clear();
+        self.births.clear();
         self.script = Script::default();
         true
     }
@@ -149,7 +153,7 @@ pub(crate) struct Runtime {
     /// Why the run has failed.
     pub(crate) failure: RefCell<Option<Failure>>,
     /// Memory that the run has freed.
-    pub(crate) quarantine: Quarantine,
+    pub(crate) freed: Freed,
 }
 
 impl Runtime {
@@ -176,7 +180,7 @@ impl Runtime {
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             failure: RefCell::new(None),
-            quarantine: Quarantine::default(),
+            freed: Freed::default(),
         }
     }
 

@@ -68,10 +68,11 @@ impl Runtime {
             state.bound.clear();
             state.causality.reset();
             state.log.clear();
+            state.births.clear();
             state.lanes.iter_mut().for_each(Lane::reset);
         }
         self.counts.borrow_mut().reset();
-        self.quarantine.release();
+        self.freed.release();
         self.mode.set(Mode::Explored);
         let body = self.body.clone();
         self.add_routine(0, move || body());

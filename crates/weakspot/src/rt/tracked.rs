@@ -53,10 +53,12 @@ impl Tracked {
             return;
         }
         let thread = runtime.thread.get();
+        let (stamp, run) = (self.stamp.load(Ordering::Relaxed), runtime.run.get());
+        if stamp >> NUMBER_BITS != run {
+            runtime.check_birth(std::ptr::from_ref(self).addr(), writes, place);
+        }
         let race = {
             let mut state = runtime.state();
-            let stamp = self.stamp.load(Ordering::Relaxed);
-            let run = runtime.run.get();
             let plain = if stamp >> NUMBER_BITS == run {
                 (stamp & ((1 << NUMBER_BITS) - 1)) as u32
             } else {
@@ -104,7 +106,7 @@ fn last_access(log: &[Happened], thread: u32, object: u32, written: bool) -> Opt
             Operation::Rmw { object: of, .. } if of == object => happened.written.is_some(),
             _ => return None,
         };
-        (writes || !written).then(|| RacingAccess { thread, writes, place: happened.place.into() })
+        (writes || !written).then(|| RacingAccess { thread, writes, makes: false, place: happened.place.into() })
     })
 }
 

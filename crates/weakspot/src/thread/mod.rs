@@ -188,10 +188,12 @@ impl Runtime {
         }
         {
             let state = &mut *self.state();
+            let births = state.births.len();
             state.causality.start(self.thread.get(), child);
             let lane = &mut state.lanes[child as usize];
             (lane.end, lane.name, lane.place, lane.what) = (end, name, place, "begin");
             lane.operation = Operation::Begin(birth);
+            (lane.parent, lane.births_of_parent) = (self.thread.get(), births);
         }
         self.add_routine(child, body);
         child

@@ -37,7 +37,13 @@ pub(super) struct Access<'a, M: Memory> {
 impl<'a, M: Memory> Access<'a, M> {
     #[inline]
     pub(super) fn new(runtime: &'a Runtime, stamp: &Stamp, memory: &'a M, place: Place) -> Self {
-        let object = stamp.object(runtime, || memory.get(), |first| memory.set(first), place);
+        let first = || {
+            if !runtime.buffered.get() {
+                runtime.check_birth(std::ptr::from_ref(stamp).addr(), false, place);
+            }
+            memory.get()
+        };
+        let object = stamp.object(runtime, first, |first| memory.set(first), place);
         Self { runtime, memory, object, place }
     }
 

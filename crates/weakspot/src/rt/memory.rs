@@ -1,0 +1,229 @@
+//! What a model allocates and frees.
+//!
+//! Two things have to be known of it.
+//!
+//! - Memory that a model frees is **not used again** before the execution is over. Otherwise which address the next
+//!   allocation has would depend on who has freed something before, in an order that no event shows; and a
+//!   compare-and-swap of pointers would succeed or fail with it. The price: an ABA mistake that needs the allocator to hand
+//!   out the same memory again is not found.
+//! - **Who has made** an atomic or a cell. Making it is a plain write, which has to happen before every access of another
+//!   thread: a pointer that is published without a release is a data race, even if what it points to is only read.
+//!   `new` is a `const fn` and cannot note anything, but the memory was allocated before, by the same thread as a rule;
+//!   if not even the allocation happens before an access, the making does not. (Made in memory that was allocated
+//!   earlier, or on a stack: not found.)
+//!
+//! Rust's allocator on Linux is that of the C library, and a program may bring its own `malloc` and `free`: these do. They
+//! note what a thread of a model does and hand everything on. An allocator that the test itself declares with
+//! `#[global_allocator]` keeps working; if it does not end in the C library's, nothing is noted. A program that is linked
+//! with the C library statically cannot bring its own: nothing is noted there, either.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+
+use super::{Place, Runtime};
+use crate::failure::{Failure, RacingAccess};
+
+/// What an execution has freed.
+#[derive(Default)]
+pub(crate) struct Freed(RefCell<Vec<*mut c_void>>);
+
+impl Drop for Freed {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// An allocation of an execution. The causality of the run knows when it was, by its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Birth {
+    start: usize,
+    end: usize,
+    thread: u32,
+    /// Events that had happened before.
+    events: usize,
+}
+
+impl Runtime {
+    /// Allocates something that is not the current thread's own.
+    pub(crate) fn unnoted<R>(&self, allocate: impl FnOnce() -> R) -> R {
+        let state = self.state();
+        let allocated = allocate();
+        drop(state);
+        allocated
+    }
+
+    /// The current thread uses an atomic or a cell for the first time in this run: its making must happen before.
+    pub(crate) fn check_birth(&self, address: usize, writes: bool, place: Place) {
+        let thread = self.thread.get();
+        if !self.is_free()
+            && let Some(maker) = self.unordered_birth(thread, address)
+        {
+            self.fail_with(Failure::race_with(thread, writes, place, maker));
+        }
+    }
+
+    /// Who has made this memory, if that does not happen before what the thread does next.
+    fn unordered_birth(&self, thread: u32, address: usize) -> Option<RacingAccess> {
+        let state = &mut *self.state();
+        let number = state.births.iter().rposition(|birth| birth.start <= address && address < birth.end)?;
+        let Birth { thread: maker, events, .. } = state.births[number];
+        let lane = &state.lanes[thread as usize];
+        let is_inherited = lane.parent == maker && number < lane.births_of_parent;
+        if maker == thread || is_inherited || state.causality.knows_birth(thread, number) {
+            return None;
+        }
+        let next = state.log[events..].iter().find(|happened| happened.thread == maker)?;
+        Some(RacingAccess { thread: maker, writes: true, makes: true, place: next.place.into() })
+    }
+}
+
+#[cfg(all(feature = "allocator", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static")))]
+mod symbols {
+    use std::ffi::{c_int, c_void};
+    use std::ptr;
+
+    use super::{Birth, Freed};
+    use crate::rt::{Runtime, current};
+
+    // SAFETY: the functions of the C library, with their signatures.
+    unsafe extern "C" {
+        #[link_name = "__libc_malloc"]
+        fn allocate(size: usize) -> *mut c_void;
+        #[link_name = "__libc_calloc"]
+        fn allocate_zeroed(count: usize, size: usize) -> *mut c_void;
+        #[link_name = "__libc_memalign"]
+        fn allocate_aligned(align: usize, size: usize) -> *mut c_void;
+        #[link_name = "__libc_realloc"]
+        fn reallocate(pointer: *mut c_void, size: usize) -> *mut c_void;
+        #[link_name = "__libc_free"]
+        fn release(pointer: *mut c_void);
+    }
+
+    impl Freed {
+        /// The execution is over: its memory may be used again.
+        pub(crate) fn release(&self) {
+            for pointer in self.0.borrow_mut().drain(..) {
+                // SAFETY: `keep` was called in place of this.
+                unsafe { release(pointer) };
+            }
+        }
+
+        /// Keeps memory that is freed; false if it cannot, because it is about to.
+        fn keep(&self, pointer: *mut c_void) -> bool {
+            let Ok(mut freed) = self.0.try_borrow_mut() else { return false };
+            freed.push(pointer);
+            true
+        }
+    }
+
+    impl Runtime {
+        /// Notes an allocation of the current thread, unless it is one of the runtime itself.
+        #[inline]
+        fn note_birth(&self, pointer: *mut c_void, size: usize) {
+            if self.is_free() {
+                return;
+            }
+            let Ok(mut state) = self.state.try_borrow_mut() else { return };
+            // What the first thread does before it starts another one happens before all that others do.
+            if state.lanes[0].started == 0 {
+                return;
+            }
+            let (start, thread, events) = (pointer.addr(), self.thread.get(), state.log.len());
+            state.births.push(Birth { start, end: start + size, thread, events });
+            state.causality.born(thread);
+        }
+    }
+
+    #[inline]
+    fn noted(pointer: *mut c_void, size: usize) -> *mut c_void {
+        if let Some(runtime) = current()
+            && !pointer.is_null()
+        {
+            runtime.note_birth(pointer, size);
+        }
+        pointer
+    }
+
+    /// The C library's `malloc`, noted where a model runs.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn malloc(size: usize) -> *mut c_void {
+        // SAFETY: any size will do.
+        noted(unsafe { allocate(size) }, size)
+    }
+
+    /// The C library's `calloc`, noted where a model runs.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+        // SAFETY: any numbers will do.
+        noted(unsafe { allocate_zeroed(count, size) }, count.saturating_mul(size))
+    }
+
+    /// The C library's `aligned_alloc`, noted where a model runs.
+    #[unsafe(no_mangle)]
+    pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+        // SAFETY: any numbers will do.
+        noted(unsafe { allocate_aligned(align, size) }, size)
+    }
+
+    /// The C library's `posix_memalign`, noted where a model runs.
+    ///
+    /// # Safety
+    /// As there.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+        if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
+            return libc::EINVAL;
+        }
+        // SAFETY: any numbers will do.
+        let pointer = noted(unsafe { allocate_aligned(align, size) }, size);
+        if pointer.is_null() {
+            return libc::ENOMEM;
+        }
+        // SAFETY: the caller's.
+        unsafe { *out = pointer };
+        0
+    }
+
+    /// The C library's `free`, but later where a model runs.
+    ///
+    /// # Safety
+    /// As there.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn free(pointer: *mut c_void) {
+        let kept = !pointer.is_null() && current().is_some_and(|runtime| runtime.freed.keep(pointer));
+        if !kept {
+            // SAFETY: the caller's.
+            unsafe { release(pointer) };
+        }
+    }
+
+    /// The C library's `realloc`, but never in place where a model runs.
+    ///
+    /// # Safety
+    /// As there.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void {
+        if pointer.is_null() || size == 0 || current().is_none() {
+            // SAFETY: the caller's.
+            return noted(unsafe { reallocate(pointer, size) }, size);
+        }
+        let new = malloc(size);
+        if !new.is_null() {
+            // SAFETY: the old memory is the caller's, and the new memory has as many bytes as are copied.
+            unsafe {
+                let old = libc::malloc_usable_size(pointer);
+                ptr::copy_nonoverlapping(pointer.cast::<u8>(), new.cast::<u8>(), old.min(size));
+                free(pointer);
+            }
+        }
+        new
+    }
+}
+
+#[cfg(not(all(feature = "allocator", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static"))))]
+impl Freed {
+    /// Nothing was kept.
+    pub(crate) fn release(&self) {
+        debug_assert!(self.0.borrow().is_empty());
+    }
+}
