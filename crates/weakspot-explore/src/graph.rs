@@ -78,6 +78,8 @@ pub struct Graph {
     watched: bool,
     /// What is known of the accesses.
     answers: Answers,
+    /// Bytes of the graphs that this one was made from, which wait until it is done with.
+    below: usize,
 }
 
 impl Graph {
@@ -103,6 +105,7 @@ impl Graph {
             watching: Watching::Nothing,
             watched: false,
             answers: Answers::default(),
+            below: 0,
         };
         graph.restart(threads, initial);
         graph
@@ -128,6 +131,7 @@ impl Graph {
         make_row(&mut self.strict, threads, threads, u16::MAX);
         (self.watching, self.watched) = (Watching::Nothing, false);
         self.answers.reset();
+        self.below = 0;
     }
 
     /// All events, in the order in which they were added.
@@ -241,13 +245,24 @@ impl Graph {
         last != NONE && self.happens_before(earlier, last)
     }
 
-    /// Bytes in use.
+    /// Bytes in use, with those of the graphs that wait until this one is done with.
     pub fn bytes(&self) -> usize {
-        self.events.capacity() * size_of::<Event>()
+        self.below
+            + self.events.capacity() * size_of::<Event>()
             + self.happens_before.bytes()
             + self.causes.bytes()
             + self.trail_rows.capacity() * size_of::<Lanes>()
             + (self.trail.capacity() + self.last_read.capacity()) * size_of::<u32>()
+    }
+
+    /// Notes that a graph waits until this one is done with.
+    pub(crate) fn set_above(&mut self, other: Option<&Self>) {
+        self.below = other.map_or(0, Self::bytes);
+    }
+
+    /// Bytes of the graphs that wait until this one is done with.
+    pub(crate) fn bytes_below(&self) -> usize {
+        self.below
     }
 
     #[inline]

@@ -97,7 +97,8 @@ pub enum Ending {
     Spinning,
     /// Nobody can move, and somebody goes round a loop that waits for what nobody will write (only without tokens).
     Livelock,
-    /// There are more events than one execution may have; the search has to stop.
+    /// There are more events than one execution may have, or more revisits that lead from one to the next; the search has
+    /// to stop.
     TooLong,
 }
 
@@ -204,6 +205,10 @@ pub struct Explorer<'s, S: System> {
 
 /// Events that one execution may have at most; the parts of an atomic come together.
 pub const LONGEST: u32 = MOST_EVENTS - 4;
+
+/// Bytes of graphs that may wait for one that was made from them. Each is smaller than what one execution may have, and so
+/// is their number, unless a loop goes round for ever, one revisit after the other.
+const MOST_BYTES_BELOW: usize = 1 << 30;
 
 impl<'s, S: System> Explorer<'s, S> {
     /// Starts at the beginning of the system.
@@ -385,7 +390,7 @@ impl<'s, S: System> Explorer<'s, S> {
                 visitor.covered(self.share);
                 return ControlFlow::Continue(());
             }
-            if self.graph().len() > self.longest {
+            if self.graph().len() > self.longest || self.graph().bytes_below() > MOST_BYTES_BELOW {
                 return visitor.ended(&self.frames[self.depth].graph, self.system, Ending::TooLong);
             }
         }

@@ -107,6 +107,7 @@ impl<S: System> Explorer<'_, S> {
         let (below, above) = self.frames.split_at_mut(self.depth + 1);
         let (below, Frame { graph, order, .. }) = (&below[self.depth], &mut above[0]);
         graph.become_revisit(&below.graph, read, after, &mut self.map);
+        graph.set_above(Some(&below.graph));
         if let Some(same) = graph.inherit_order(&below.graph, &below.order, read, &self.map, order) {
             graph.inherit_clocks(&below.graph, read, &self.map, order, same);
         } else {

@@ -7,6 +7,11 @@
 //! a cell has its from-read edges implied by the earlier one). So a thread that has completed two such rounds from the
 //! same state is stuck: it goes on only if a write revisits one of the reads of its second round.
 //!
+//! A round may end with an atomic that writes the value it has read: a `swap` of a lock that is taken. Others can read that
+//! write, so the first such round keeps it. In the second one it goes, and the atomic is one that does not write: what
+//! others see of that write they can see of the first one, if that comes later, and the thread can be revisited even if
+//! they do.
+//!
 //! # Without tokens
 //! Nobody can look into the local state of live code. There the end of a round is where the thread says so (a marker:
 //! `spin_loop`, `yield_now`), and what lies between two passes of the same marker is a round. The first pass ends a
@@ -66,11 +71,14 @@ impl<S: System> Explorer<'_, S> {
         let Some(token) = self.system.save(ThreadId::new(thread)) else { return };
         let last = self.graph().thread(thread).last;
         let Some(first) = self.waiting_round(thread, last, token) else { return };
-        let token = self.graph().event(first).before;
+        let Event { before: token, po_prev: before, .. } = *self.graph().event(first);
+        let is_second = self.waiting_round(thread, before, token).is_some();
+        if is_second {
+            self.undo_silent_write(thread);
+        }
         self.system.restore(ThreadId::new(thread), token);
         self.graph_mut().thread_mut(thread).token = token;
-        let before = self.graph().event(first).po_prev;
-        if self.waiting_round(thread, before, token).is_some() {
+        if is_second {
             self.graph_mut().thread_mut(thread).status = Status::Stuck;
         }
     }
@@ -292,10 +300,7 @@ impl<S: System> Explorer<'_, S> {
     fn undo_silent_write(&mut self, thread: usize) {
         let newest = self.graph().len() - 1;
         let event = *self.graph().event(newest);
-        if event.thread as usize != thread
-            || !matches!(event.kind, EventKind::RmwWrite { .. })
-            || self.graph().event(event.po_prev).value != event.value
-        {
+        if event.thread as usize != thread || !self.is_silent_write(newest) {
             return;
         }
         let token = self.graph().thread(thread).token;
@@ -306,6 +311,12 @@ impl<S: System> Explorer<'_, S> {
         while items.last().is_some_and(|item| item.len > newest) {
             items.pop();
         }
+    }
+
+    /// Is this the write of an atomic that changed nothing?
+    fn is_silent_write(&self, id: u32) -> bool {
+        let event = self.graph().event(id);
+        matches!(event.kind, EventKind::RmwWrite { .. }) && self.graph().event(event.po_prev).value == event.value
     }
 
     /// Does the round of waiting that ends with this event read nothing that another thread overwrites?
@@ -332,20 +343,26 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// The first event of the round of waiting that ends with `last`, if there is one: the latest event that was added
-    /// in this state, with nothing but reads from there on, and of each cell only one write read.
+    /// in this state, with nothing but reads from there on, and of each cell only one write read. With tokens, the last
+    /// event may also be the write of an atomic that changed nothing.
     fn waiting_round(&self, thread: usize, last: u32, token: Token) -> Option<u32> {
         let mut id = last;
+        let ends_silently = last != NONE && !self.replays && self.is_silent_write(last);
         while id != NONE {
             let event = self.graph().event(id);
+            let is_last = id == last || ends_silently && id == self.graph().event(last).po_prev;
             let without_effect = match event.kind {
                 EventKind::Load | EventKind::Fence(_) => true,
-                EventKind::RmwRead { .. } => !event.has_write,
+                EventKind::RmwRead { .. } => !event.has_write || ends_silently && is_last,
+                EventKind::RmwWrite { .. } => ends_silently && is_last,
                 _ => false,
             };
             if !without_effect {
                 return None;
             }
-            if self.system.same_state(ThreadId::new(thread), event.before, token) {
+            // The two events of an atomic belong together.
+            let may_begin = !event.kind.is_exclusive_write();
+            if may_begin && self.system.same_state(ThreadId::new(thread), event.before, token) {
                 return self.reads_one_write_of_each_cell(id, last).then_some(id);
             }
             id = event.po_prev;

@@ -38,6 +38,7 @@ impl<S: System> Explorer<'_, S> {
         self.depth = 0;
         self.frames.truncate(1);
         self.frames[0] = Frame { graph, items: vec![item], order };
+        self.frames[0].graph.set_above(None);
         if !self.replays {
             self.renew_tokens();
         }
