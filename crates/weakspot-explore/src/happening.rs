@@ -130,7 +130,7 @@ impl<'p> Run<'p> {
     /// it is not possible here.
     pub fn step(&mut self, action: Action, happened: &mut Vec<(ThreadId, Happening)>) -> bool {
         happened.clear();
-        if !self.possible().contains(&action) {
+        if self.outcome != Outcome::Continues || !self.machine.allows(&self.state, action) {
             return false;
         }
         let pause = self.state.threads[action.thread().index()].pause;

@@ -149,7 +149,7 @@ pub fn first_problem(program: &Program, spurious_wakeups: bool, actions: &[Actio
             StepOutcome::Continues => {}
         }
         let Some(&action) = actions.get(done) else { break };
-        if !machine.enabled(&state).contains(&action) {
+        if !machine.allows(&state, action) {
             return None;
         }
         outcome = machine.apply(&mut state, action).1;

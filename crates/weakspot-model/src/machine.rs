@@ -195,6 +195,17 @@ impl<'p> Machine<'p> {
         actions
     }
 
+    /// May this happen next? The same as finding it in [`Machine::enabled`], without looking at the other threads.
+    pub fn allows(&self, state: &State, action: Action) -> bool {
+        let Some(this) = state.threads.get(action.thread().index()) else { return false };
+        if let Action::Commit { loc, .. } = action {
+            return this.buffer.committable(self.model).any(|committable| committable == loc);
+        }
+        let mut actions = Vec::new();
+        self.push_steps(state, action.thread(), &mut actions);
+        actions.contains(&action)
+    }
+
     fn push_steps(&self, state: &State, thread: ThreadId, actions: &mut Vec<Action>) {
         let this = &state.threads[thread.index()];
         match this.phase {

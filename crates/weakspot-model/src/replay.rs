@@ -8,9 +8,9 @@ use std::collections::{HashMap, VecDeque};
 
 use thiserror::Error;
 
-use crate::buffer::StoreBuffer;
+use crate::buffer::{MemoryModel, StoreBuffer};
 use crate::ids::{Loc, Pc, Site, ThreadId};
-use crate::ir::Program;
+use crate::ir::{FenceKind, Program};
 use crate::machine::{Action, Effect, Machine, Outcome, Rest, State};
 use crate::problem::Problem;
 use crate::trace::{Trace, TraceBuilder};
@@ -28,8 +28,6 @@ pub struct Step {
     pub pc: Pc,
     /// For a commit: the index of the step that issued the store. For a forwarded load: the step it reads from.
     pub store: Option<usize>,
-    /// The thread's pending stores after this step.
-    pub buffer: StoreBuffer,
 }
 
 /// How a replayed execution ends.
@@ -56,9 +54,40 @@ pub struct Replay {
     pub ending: Ending,
     /// The state it ends in.
     pub state: State,
+    /// The model it was replayed under.
+    pub model: MemoryModel,
+}
+
+/// The store buffers of an execution, step by step: they are not kept with the steps, because an execution with many
+/// pending stores would take the square of its length.
+#[derive(Debug)]
+pub struct Buffers {
+    model: MemoryModel,
+    threads: Vec<StoreBuffer>,
+}
+
+impl Buffers {
+    /// The pending stores of the thread of the next step, after that step.
+    pub fn after(&mut self, step: &Step) -> &StoreBuffer {
+        let buffer = &mut self.threads[step.action.thread().index()];
+        match step.effect {
+            Some(Effect::Store { loc, value, buffered: true }) => buffer.store(self.model, loc, value),
+            Some(Effect::Commit { loc, .. }) => {
+                buffer.commit(loc);
+            }
+            Some(Effect::Fence(FenceKind::StoreStore)) => buffer.fence_stores(self.model),
+            _ => {}
+        }
+        buffer
+    }
 }
 
 impl Replay {
+    /// The store buffers at the beginning.
+    pub fn buffers(&self) -> Buffers {
+        Buffers { model: self.model, threads: vec![StoreBuffer::new(); self.state.threads.len()] }
+    }
+
     /// The trace of the execution; stores still pending at its end are taken to commit then.
     pub fn trace(&self, program: &Program) -> Trace {
         let mut builder = TraceBuilder::new(program.threads.len());
@@ -107,7 +136,7 @@ pub fn replay(machine: &Machine<'_>, actions: &[Action]) -> Result<Replay, Repla
         if outcome != Outcome::Continues {
             return Err(ReplayError::EndsEarly { index, length: actions.len() });
         }
-        if !machine.enabled(&state).contains(&action) {
+        if !machine.allows(&state, action) {
             return Err(ReplayError::NotEnabled { index, action });
         }
         let id = action.thread();
@@ -119,7 +148,7 @@ pub fn replay(machine: &Machine<'_>, actions: &[Action]) -> Result<Replay, Repla
             let issuer: &Step = &steps[issued];
             (site, pc) = (issuer.site, issuer.pc);
         }
-        steps.push(Step { action, effect, site, pc, store, buffer: state.threads[id.index()].buffer.clone() });
+        steps.push(Step { action, effect, site, pc, store });
     }
     let ending = match outcome {
         Outcome::Failed(problem) => Ending::Failed(problem),
@@ -132,7 +161,7 @@ pub fn replay(machine: &Machine<'_>, actions: &[Action]) -> Result<Replay, Repla
             Rest::Spinning => Ending::Spinning,
         },
     };
-    Ok(Replay { steps, ending, state })
+    Ok(Replay { steps, ending, state, model: machine.model })
 }
 
 /// Which step issued the pending stores of each thread and location, oldest first.

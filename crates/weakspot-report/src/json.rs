@@ -4,7 +4,7 @@
 //! promised to scripts is written down in one place. `docs/json.md` shows an example of each object.
 
 use serde::Serialize;
-use weakspot_model::buffer::Entry;
+use weakspot_model::buffer::{Entry, StoreBuffer};
 use weakspot_model::ids::{Loc, Site, ThreadId};
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Effect;
@@ -138,14 +138,23 @@ pub struct Event<'a> {
     pub woken: Option<u32>,
     /// The thread's pending stores afterwards, oldest first (under pso: by location).
     pub buffer: Vec<PendingStore<'a>>,
+    /// How many there are, where the list is not complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer_holds: Option<usize>,
 }
 
 /// The steps of a replayed execution.
 pub fn trace<'a>(program: &'a Program, replay: &Replay) -> Vec<Event<'a>> {
-    replay.steps.iter().enumerate().map(|(index, step)| event(program, index, step)).collect()
+    let mut buffers = replay.buffers();
+    let event = |(index, step): (usize, &Step)| event(program, index, step, buffers.after(step));
+    replay.steps.iter().enumerate().map(event).collect()
 }
 
-fn event<'a>(program: &'a Program, index: usize, step: &Step) -> Event<'a> {
+/// So many pending stores are listed with each step: with all of them the text of a long execution would grow with the
+/// square of its length.
+const MOST_LISTED: usize = 100;
+
+fn event<'a>(program: &'a Program, index: usize, step: &Step, buffer: &StoreBuffer) -> Event<'a> {
     let name = |loc: Loc| program.locations[loc.index()].name.as_str();
     let pending = |entry: &Entry| match *entry {
         Entry::Store { loc, value } => Some(PendingStore { location: name(loc), value }),
@@ -156,7 +165,8 @@ fn event<'a>(program: &'a Program, index: usize, step: &Step) -> Event<'a> {
         kind: "failed",
         place: Some(Place::new(program, Some(step.action.thread()), step.site)),
         store: step.store.map(|store| store + 1),
-        buffer: step.buffer.entries().iter().filter_map(pending).collect(),
+        buffer: buffer.entries().iter().filter_map(pending).take(MOST_LISTED).collect(),
+        buffer_holds: Some(buffer.len()).filter(|&stores| stores > MOST_LISTED),
         ..Event::default()
     };
     match step.effect {

@@ -119,7 +119,7 @@ struct Ahead<'p> {
     over: bool,
     /// An `assume` is false.
     pruned: bool,
-    /// Pending stores, summed over the steps.
+    /// Pending stores, summed over the commits.
     pending: usize,
 }
 
@@ -131,12 +131,14 @@ impl<'p> Ahead<'p> {
 
     /// Takes an action and gives its effect, or that it failed; nothing if it is not possible.
     fn take(&mut self, action: Action) -> Option<Done> {
-        if self.over || !self.machine.enabled(&self.state).contains(&action) {
+        if self.over || !self.machine.allows(&self.state, action) {
             return None;
         }
         let (effect, outcome) = self.machine.apply(&mut self.state, action);
         self.actions.push(action);
-        self.pending += self.state.threads[action.thread().index()].buffer.entries().len();
+        if matches!(action, Action::Commit { .. }) {
+            self.pending += self.state.threads[action.thread().index()].buffer.entries().len();
+        }
         if self.pending > MOST_PENDING {
             return None;
         }

@@ -46,7 +46,7 @@ fn occurrences(machine: &Machine<'_>, found: &outcome::Violation) -> Vec<usize> 
 pub fn walk(machine: &Machine<'_>, steps: &[Action], mut see: impl FnMut(&State, Action)) {
     let (mut state, mut outcome) = machine.start();
     for &action in steps {
-        if outcome != Outcome::Continues || !machine.enabled(&state).contains(&action) {
+        if outcome != Outcome::Continues || !machine.allows(&state, action) {
             return;
         }
         see(&state, action);
@@ -65,7 +65,7 @@ struct Holding<'p> {
     late: Option<(ThreadId, Loc)>,
     /// The specification is broken, which ends the execution.
     failed: bool,
-    /// Pending stores, summed over the steps.
+    /// Pending stores, summed over the commits.
     pending: usize,
 }
 
@@ -156,12 +156,14 @@ impl<'p> Holding<'p> {
 
     /// Takes an action and gives its effect, or that it failed; nothing if it is not possible.
     fn take(&mut self, action: Action) -> Option<Done> {
-        if self.failed || !self.machine.enabled(&self.state).contains(&action) {
+        if self.failed || !self.machine.allows(&self.state, action) {
             return None;
         }
         let (effect, outcome) = self.machine.apply(&mut self.state, action);
         self.actions.push(action);
-        self.pending += self.state.threads[action.thread().index()].buffer.entries().len();
+        if matches!(action, Action::Commit { .. }) {
+            self.pending += self.state.threads[action.thread().index()].buffer.entries().len();
+        }
         if self.pending > MOST_PENDING {
             return None;
         }

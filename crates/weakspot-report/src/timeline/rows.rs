@@ -41,14 +41,18 @@ pub(super) struct Cell {
 /// The steps, then the failing places, then the stores that still wait.
 pub(super) fn rows(execution: &Execution<'_>, lanes: &Lanes) -> Vec<Row> {
     let steps = &execution.replay.steps;
-    let mut rows: Vec<Row> =
-        steps.iter().enumerate().map(|(index, step)| step_row(execution, lanes, index, step)).collect();
+    let mut buffers = execution.replay.buffers();
+    let mut rows: Vec<Row> = steps
+        .iter()
+        .enumerate()
+        .map(|(index, step)| step_row(execution, lanes, index, step, buffers.after(step)))
+        .collect();
     rows.extend(failure::rows(execution));
     rows.extend(waiting_rows(execution, lanes));
     rows
 }
 
-fn step_row(execution: &Execution<'_>, lanes: &Lanes, index: usize, step: &Step) -> Row {
+fn step_row(execution: &Execution<'_>, lanes: &Lanes, index: usize, step: &Step, buffer: &StoreBuffer) -> Row {
     let thread = step.action.thread();
     let failing = step.effect.is_none();
     let commit = matches!(step.effect, Some(Effect::Commit { .. }));
@@ -58,22 +62,21 @@ fn step_row(execution: &Execution<'_>, lanes: &Lanes, index: usize, step: &Step)
         (None, _) => Line::new(),
     };
     let cell = if commit {
-        Cell { what: effect, effect: Line::new(), line_number: None, ..source_cell(execution, thread, step) }
+        Cell { what: effect, effect: Line::new(), line_number: None, ..source_cell(execution, thread, step, buffer) }
     } else {
-        Cell { effect, ..source_cell(execution, thread, step) }
+        Cell { effect, ..source_cell(execution, thread, step, buffer) }
     };
     Row { number: Some(index + 1), cells: vec![cell], across: None, failing }
 }
 
-fn source_cell(execution: &Execution<'_>, thread: ThreadId, step: &Step) -> Cell {
+fn source_cell(execution: &Execution<'_>, thread: ThreadId, step: &Step, buffer: &StoreBuffer) -> Cell {
     Cell {
         thread,
         line_number: Some(execution.site(step.site).position.line),
         what: Line::of(Role::Plain, execution.row_text(step.site)),
         effect: Line::new(),
-        buffer: buffer_text(execution, &step.buffer),
-        buffer_matters: step.buffer.len() >= 2
-            && matches!(step.effect, Some(Effect::Store { .. } | Effect::Commit { .. })),
+        buffer: buffer_text(execution, buffer),
+        buffer_matters: buffer.len() >= 2 && matches!(step.effect, Some(Effect::Store { .. } | Effect::Commit { .. })),
     }
 }
 
@@ -144,7 +147,10 @@ fn single(execution: &Execution<'_>, step: &Step) -> bool {
     matches!(code[step.pc.index()], weakspot_model::ir::Instr::Notify { all: false, .. })
 }
 
-/// `[x=1, y=2]`, with `|` for a store-store fence between; empty for an empty buffer.
+/// So many pending stores are shown, half of them the oldest and half the youngest.
+const MOST_SHOWN: usize = 16;
+
+/// `[x=1, y=2]`, with `|` for a store-store fence between; empty for an empty buffer. Of very many some are left out.
 fn buffer_text(execution: &Execution<'_>, buffer: &StoreBuffer) -> String {
     if buffer.is_empty() {
         return String::new();
@@ -153,7 +159,14 @@ fn buffer_text(execution: &Execution<'_>, buffer: &StoreBuffer) -> String {
         Entry::Store { loc, value } => format!("{}={value}", execution.location_name(*loc)),
         Entry::StoreFence => "|".to_owned(),
     };
-    format!("[{}]", buffer.entries().iter().map(entry).collect::<Vec<_>>().join(", "))
+    let shown = |entries: &[Entry]| entries.iter().map(entry).collect::<Vec<_>>().join(", ");
+    let entries = buffer.entries();
+    if entries.len() <= MOST_SHOWN {
+        return format!("[{}]", shown(entries));
+    }
+    let (oldest, rest) = entries.split_at(MOST_SHOWN / 2);
+    let (left_out, youngest) = rest.split_at(rest.len() - MOST_SHOWN / 2);
+    format!("[{}, … {} more …, {}]", shown(oldest), left_out.len(), shown(youngest))
 }
 
 /// Stores that nobody ever saw, one of each thread to a row.

@@ -142,7 +142,7 @@ impl<'p> Run<'p> {
     }
 
     fn take(&mut self, action: Action) -> Result<Option<Effect>, ReplayError> {
-        if !self.machine.enabled(&self.state).contains(&action) {
+        if !self.machine.allows(&self.state, action) {
             return Err(ReplayError::NotEnabled { index: self.actions.len(), action });
         }
         self.actions.push(action);
