@@ -107,7 +107,7 @@ fn with_other_stores(program: &Program, found: &[outcome::Violation]) -> Vec<out
         let sites = &program.threads[found.store.thread.index()].sites;
         for pc in relaxed::stores_of_the_same_location(program, found) {
             let store = outcome::Access { pc, site: sites[pc.index()], ..found.store };
-            all.push(outcome::Violation { store, ..found.clone() });
+            all.push(outcome::Violation { store, issued: None, ..found.clone() });
         }
     }
     all

@@ -389,11 +389,11 @@ impl Judge<'_> {
 pub(crate) fn violations_of(interleaving: &mut Interleaving<'_, Interpreter<'_>>, found: &[Finding]) -> Vec<Violation> {
     let mut violations: Vec<Violation> = Vec::new();
     for &Finding { store, access } in found {
-        let end = access as usize;
+        let (issued, end) = (Some(store as usize), access as usize);
         let (store, access) = (access_of(interleaving, store), access_of(interleaving, access));
         if !violations.iter().any(|known| (known.store, known.access) == (store, access)) {
             let actions = interleaving.actions()[..=end].to_vec();
-            violations.push(Violation { store, access, actions });
+            violations.push(Violation { store, access, actions, issued });
         }
     }
     violations

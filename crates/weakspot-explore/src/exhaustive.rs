@@ -13,7 +13,7 @@ use weakspot_model::task::{Budget, Progress};
 use crate::critical::Critical;
 use crate::graph::{Graph, NONE, Watching};
 use crate::interpreter::Interpreter;
-use crate::linearise::{Lineariser, observed};
+use crate::linearise::{Lineariser, is_step, observed};
 use crate::monitor::operational::Operational;
 use crate::monitor::sober::Sober;
 use crate::monitor::{Event, Finding, Monitor};
@@ -394,9 +394,9 @@ impl<'a> Checker<'a> {
     fn note_pair(&mut self, graph: &Graph, system: &Interpreter<'_>, store: u32, access: u32) {
         let pair = (access_of(system, graph, store), access_of(system, graph, access));
         if !self.outcome.violations.contains_key(&pair) {
-            let actions = self.actions_up_to(graph, access);
+            let (actions, issued) = self.actions_up_to(graph, access, store);
             let (store, access) = pair;
-            self.outcome.violations.insert(pair, Violation { store, access, actions });
+            self.outcome.violations.insert(pair, Violation { store, access, actions, issued });
         }
         if self.outcome.violations.len() == self.possible_pairs
             && let Some(watcher) = &mut self.watcher
@@ -417,10 +417,13 @@ impl<'a> Checker<'a> {
 
     /// The execution up to and including an event: what has to come before it, and what its thread did before. Nothing
     /// comes before an event of that thread that need not, so that a monitor that depends on the order sees it again.
-    fn actions_up_to(&mut self, graph: &Graph, last: u32) -> Vec<Action> {
+    /// Beside it, which of its steps the store is.
+    fn actions_up_to(&mut self, graph: &Graph, last: u32, store: u32) -> (Vec<Action>, Option<usize>) {
         self.lineariser.linearise_lazily(graph, graph.event(last).thread as usize);
         let past = self.lineariser.order().iter().copied().filter(|&id| graph.happens_before(id, last));
-        actions_of(graph, &past.collect::<Vec<_>>())
+        let past: Vec<u32> = past.collect();
+        let issued = past.iter().filter(|&&id| is_step(graph.event(id))).position(|&id| id == store);
+        (actions_of(graph, &past), issued)
     }
 
     fn look_at_the_clock(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {

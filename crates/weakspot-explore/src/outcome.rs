@@ -35,6 +35,8 @@ pub struct Violation {
     pub access: Access,
     /// A borderline execution, up to and including the access, as steps of the SC machine.
     pub actions: Vec<Action>,
+    /// Which of these steps is the store that the monitor means, if that is known: it may happen many times.
+    pub issued: Option<usize>,
 }
 
 /// What an exploration found.

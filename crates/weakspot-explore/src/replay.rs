@@ -173,14 +173,14 @@ impl<'a> Watch<'a> {
         let mut found: Vec<Finding> = Vec::new();
         monitor.watch_events(self.events.iter().copied(), &mut found);
         for Finding { store, access } in found {
-            let actions = self.actions[..=access as usize].to_vec();
+            let (actions, issued) = (self.actions[..=access as usize].to_vec(), Some(store as usize));
             let (store, access) = (self.accesses[store as usize], self.accesses[access as usize]);
             let is_last = |actions: &[Action]| actions.len() == self.actions.len();
             let is_known = |known: &Violation| {
                 (known.store, known.access, is_last(&known.actions)) == (store, access, is_last(&actions))
             };
             if !self.violations.iter().any(is_known) {
-                self.violations.push(Violation { store, access, actions });
+                self.violations.push(Violation { store, access, actions, issued });
             }
         }
     }

@@ -13,7 +13,7 @@ use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
 
 use super::{Done, MOST_PENDING, has_cycle};
 
-/// How many occurrences of the store in the execution are tried, the last one first.
+/// How many occurrences of the store in the execution are tried: that which the monitor means, then the last ones.
 const MOST_OCCURRENCES: usize = 64;
 
 /// In long executions fewer are tried: so many steps are run in all.
@@ -23,7 +23,13 @@ const MOST_STEPS: usize = 64_000;
 pub fn actions(machine: &Machine<'_>, found: &outcome::Violation) -> Option<Vec<Action>> {
     let steps = &found.actions;
     let most = (MOST_STEPS / steps.len().max(1)).clamp(1, MOST_OCCURRENCES);
-    let tried = occurrences(machine, found).into_iter().rev().take(most);
+    let mut occurrences = occurrences(machine, found);
+    if let Some(at) = found.issued.and_then(|issued| occurrences.iter().position(|&occurrence| occurrence == issued)) {
+        // the one that the monitor means comes first
+        let issued = occurrences.remove(at);
+        occurrences.push(issued);
+    }
+    let tried = occurrences.into_iter().rev().take(most);
     tried.filter_map(|held| Holding::new(*machine, held).run(steps)).find(|actions| has_cycle(machine, actions))
 }
 
