@@ -4,7 +4,7 @@ use weakspot_explore::outcome;
 use weakspot_explore::schedule::Schedule;
 use weakspot_model::axioms::{Axioms, Order};
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ir::{Instr, Program};
+use weakspot_model::ir::Program;
 use weakspot_model::machine::{Action, Machine};
 use weakspot_model::replay::{Replay, replay};
 use weakspot_verify::robust::{self, Access};
@@ -68,65 +68,73 @@ impl Violation {
     ) -> Result<Self, InternalError> {
         let access = |outcome::Access { thread, pc, site }| Access { thread, pc, site };
         let relaxed = relaxed::build(program, options, found);
-        let cycle = relaxed.as_ref().and_then(|relaxed| cycle(program, &relaxed.replay)).unwrap_or_default();
+        let cycle = relaxed.as_ref().and_then(|relaxed| placed_cycle(program, &relaxed.replay)).unwrap_or_default();
         let mut violation = Self {
             store: access(found.store),
-            passed: passed(&cycle, access(found.store)),
+            passed: None,
             access: access(found.access),
             borderline: replay(&machine(program, options, MemoryModel::Sc), &found.actions)?,
             schedule: Schedule::of(&found.actions),
             relaxed: None,
-            cycle: Vec::new(),
+            cycle: cycle.iter().map(|placed| placed.step).collect(),
         };
         if let Some(relaxed) = relaxed {
-            if !relaxed.store_is_late {
-                violation.rename(program, &cycle);
+            let named = relaxed.store_is_late.then_some(violation.store);
+            if let Some(delay) =
+                delays(&relaxed.replay, &cycle, named).or_else(|| delays(&relaxed.replay, &cycle, None))
+            {
+                (violation.store, violation.passed, violation.access) = delay;
             }
             violation.relaxed = Some(relaxed.replay);
-            violation.cycle = cycle;
         }
         Ok(violation)
     }
+}
 
-    /// Names a store that a later load of its thread overtakes on the cycle, and who is before it.
-    fn rename(&mut self, program: &Program, cycle: &[CycleStep]) {
-        let at = |index: usize| cycle[index % cycle.len()];
-        let instr = |access: Access| program.threads[access.thread.index()].code[access.pc.index()];
-        for index in 0..cycle.len() {
-            let (before, store, after) = (at(index), at(index + 1), at(index + 2));
-            let is_overtaken = before.access.thread != store.access.thread
-                && store.access.thread == after.access.thread
-                && matches!(instr(store.access), Instr::Store { .. })
-                && matches!(instr(after.access), Instr::Load { .. });
-            if is_overtaken {
-                (self.store, self.passed, self.access) = (store.access, Some(after.access), before.access);
-                return;
-            }
-        }
-    }
+/// An event of a cycle, and the step of the execution that it is of.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    step: CycleStep,
+    at: usize,
+}
+
+/// A store on the cycle that is still pending when its own thread performs the event after it, and when another thread
+/// performs the one before it: these three. It is the store that is named, if one is.
+fn delays(relaxed: &Replay, cycle: &[Placed], named: Option<Access>) -> Option<(Access, Option<Access>, Access)> {
+    let at = |index: usize| cycle[index % cycle.len()];
+    (0..cycle.len()).find_map(|index| {
+        let (before, store, after) = (at(index), at(index + 1), at(index + 2));
+        let (whose, access) = (store.step.access.thread, before.step.access);
+        let visible = relaxed.visible_at(store.at);
+        let is_delayed = access.thread != whose
+            && after.step.access.thread == whose
+            && (store.at..visible).contains(&after.at)
+            && before.at < visible
+            && named.is_none_or(|named| named == store.step.access);
+        is_delayed.then_some((store.step.access, Some(after.step.access), access))
+    })
 }
 
 fn machine<'p>(program: &'p Program, options: &CheckOptions, model: MemoryModel) -> Machine<'p> {
     Machine { spurious_wakeups: options.spurious_wakeups, ..Machine::new(program, model) }
 }
 
-/// The event that follows the store on the cycle, in its own thread.
-fn passed(cycle: &[CycleStep], store: Access) -> Option<Access> {
-    let at = cycle.iter().position(|step| step.access == store && step.order == Order::ProgramOrder)?;
-    Some(cycle[(at + 1) % cycle.len()].access)
+fn cycle(program: &Program, replayed: &Replay) -> Option<Vec<CycleStep>> {
+    Some(placed_cycle(program, replayed)?.iter().map(|placed| placed.step).collect())
 }
 
-fn cycle(program: &Program, replayed: &Replay) -> Option<Vec<CycleStep>> {
-    let trace = replayed.trace(program);
+fn placed_cycle(program: &Program, replayed: &Replay) -> Option<Vec<Placed>> {
+    let (trace, steps) = replayed.trace_with_steps(program);
     let edges = if trace.events().len() <= relaxed::SHORT {
         Axioms::Sc.check(&trace).err()?.cycle
     } else {
         Axioms::sc_cycle_of_long(&trace)?
     };
-    let steps = edges.iter().map(|edge| {
+    let placed = edges.iter().map(|edge| {
         let event = trace.event(edge.from);
         let site = program.threads[event.thread.index()].sites[event.pc.index()];
-        CycleStep { access: Access { thread: event.thread, pc: event.pc, site }, order: edge.order }
+        let access = Access { thread: event.thread, pc: event.pc, site };
+        Placed { step: CycleStep { access, order: edge.order }, at: steps[edge.from.index()] }
     });
-    Some(steps.collect())
+    Some(placed.collect())
 }

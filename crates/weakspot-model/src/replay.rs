@@ -90,13 +90,32 @@ impl Replay {
 
     /// The trace of the execution; stores still pending at its end are taken to commit then.
     pub fn trace(&self, program: &Program) -> Trace {
-        let mut builder = TraceBuilder::new(program.threads.len());
-        for step in &self.steps {
+        self.trace_with_steps(program).0
+    }
+
+    /// The same, and for each event of the trace the index of the step that it is of.
+    pub fn trace_with_steps(&self, program: &Program) -> (Trace, Vec<usize>) {
+        let threads = program.threads.len();
+        let (mut builder, mut steps) = (TraceBuilder::new(threads), vec![Vec::new(); threads]);
+        for (index, step) in self.steps.iter().enumerate() {
+            let thread = step.action.thread();
             if let Some(effect) = step.effect {
-                builder.record(program, step.action.thread(), step.pc, effect);
+                builder.record(program, thread, step.pc, effect);
+                steps[thread.index()].resize(builder.events_of(thread), index);
             }
         }
-        builder.finish()
+        (builder.finish(), steps.concat())
+    }
+
+    /// When a store becomes visible that was issued in this step: the step of its commit, or the end.
+    pub fn visible_at(&self, issued: usize) -> usize {
+        let commits = |step: &Step| step.store == Some(issued) && matches!(step.effect, Some(Effect::Commit { .. }));
+        match self.steps[issued].effect {
+            Some(Effect::Store { buffered: true, .. }) => {
+                self.steps.iter().position(commits).unwrap_or(self.steps.len())
+            }
+            _ => issued,
+        }
     }
 }
 

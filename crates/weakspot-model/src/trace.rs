@@ -386,6 +386,11 @@ impl TraceBuilder {
         }
     }
 
+    /// How many events of a thread there are so far.
+    pub fn events_of(&self, thread: ThreadId) -> usize {
+        self.threads[thread.index()].len()
+    }
+
     /// The trace so far. Stores still pending are taken to commit now, thread by thread, in program order.
     pub fn finish(mut self) -> Trace {
         for ((thread, loc), stores) in std::mem::take(&mut self.pending) {
