@@ -102,8 +102,9 @@ pub fn confirmed<'f>(
 /// Of several stores of a thread to the location of the access that are all late a monitor names one; here are the
 /// findings that name the others.
 fn with_other_stores(program: &Program, found: &[outcome::Violation]) -> Vec<outcome::Violation> {
-    let mut all = found.to_vec();
+    let mut all = Vec::new();
     for found in found {
+        all.push(found.clone());
         let sites = &program.threads[found.store.thread.index()].sites;
         for pc in relaxed::stores_of_the_same_location(program, found) {
             let store = outcome::Access { pc, site: sites[pc.index()], ..found.store };

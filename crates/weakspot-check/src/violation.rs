@@ -5,7 +5,7 @@ use weakspot_explore::schedule::Schedule;
 use weakspot_model::axioms::{Axioms, Order};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
-use weakspot_model::machine::{Action, Machine};
+use weakspot_model::machine::{Action, Effect, Machine};
 use weakspot_model::replay::{Replay, replay};
 use weakspot_verify::robust::{self, Access};
 
@@ -79,10 +79,9 @@ impl Violation {
             cycle: cycle.iter().map(|placed| placed.step).collect(),
         };
         if let Some(relaxed) = relaxed {
-            let named = relaxed.store_is_late.then_some(violation.store);
-            if let Some(delay) =
-                delays(&relaxed.replay, &cycle, named).or_else(|| delays(&relaxed.replay, &cycle, None))
-            {
+            if relaxed.store_is_late {
+                violation.passed = passed_by(&relaxed.replay, &cycle, violation.store, violation.access);
+            } else if let Some(delay) = delays(&relaxed.replay, &cycle) {
                 (violation.store, violation.passed, violation.access) = delay;
             }
             violation.relaxed = Some(relaxed.replay);
@@ -99,8 +98,8 @@ struct Placed {
 }
 
 /// A store on the cycle that is still pending when its own thread performs the event after it, and when another thread
-/// performs the one before it: these three. It is the store that is named, if one is.
-fn delays(relaxed: &Replay, cycle: &[Placed], named: Option<Access>) -> Option<(Access, Option<Access>, Access)> {
+/// performs the one before it: these three.
+fn delays(relaxed: &Replay, cycle: &[Placed]) -> Option<(Access, Option<Access>, Access)> {
     let at = |index: usize| cycle[index % cycle.len()];
     (0..cycle.len()).find_map(|index| {
         let (before, store, after) = (at(index), at(index + 1), at(index + 2));
@@ -109,10 +108,37 @@ fn delays(relaxed: &Replay, cycle: &[Placed], named: Option<Access>) -> Option<(
         let is_delayed = access.thread != whose
             && after.step.access.thread == whose
             && (store.at..visible).contains(&after.at)
-            && before.at < visible
-            && named.is_none_or(|named| named == store.step.access);
+            && before.at < visible;
         is_delayed.then_some((store.step.access, Some(after.step.access), access))
     })
+}
+
+/// What a late store is delayed past: the event after it on the cycle, if it is on the cycle, else the last event of its
+/// thread that others can see before the access.
+fn passed_by(relaxed: &Replay, cycle: &[Placed], store: Access, access: Access) -> Option<Access> {
+    let performs = |at: usize, access: Access| {
+        let step = &relaxed.steps[at];
+        matches!(step.action, Action::Step { .. }) && (step.action.thread(), step.pc) == (access.thread, access.pc)
+    };
+    let is_seen = |at: usize| match relaxed.steps[at].effect {
+        Some(Effect::Load { forwarded, .. }) => !forwarded,
+        Some(Effect::Store { .. } | Effect::Rmw { .. }) => true,
+        _ => false,
+    };
+    let issued = (0..relaxed.steps.len()).filter(|&at| performs(at, store)).find(|&at| {
+        let visible = relaxed.visible_at(at);
+        (at..visible).any(|at| performs(at, access)) || visible == relaxed.steps.len()
+    })?;
+    let visible = relaxed.visible_at(issued);
+    let is_own = |placed: &&Placed| placed.step.access.thread == store.thread;
+    let on_cycle = cycle.iter().filter(is_own).find(|placed| (issued + 1..visible).contains(&placed.at));
+    if let Some(placed) = on_cycle {
+        return Some(placed.step.access);
+    }
+    let end = (issued..visible).find(|&at| performs(at, access)).unwrap_or(visible);
+    let is_passed = |at: &usize| relaxed.steps[*at].action.thread() == store.thread && is_seen(*at);
+    let step = &relaxed.steps[(issued + 1..end).rev().find(is_passed)?];
+    Some(Access { thread: store.thread, pc: step.pc, site: step.site })
 }
 
 fn machine<'p>(program: &'p Program, options: &CheckOptions, model: MemoryModel) -> Machine<'p> {

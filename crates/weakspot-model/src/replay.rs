@@ -112,7 +112,7 @@ impl Replay {
         let commits = |step: &Step| step.store == Some(issued) && matches!(step.effect, Some(Effect::Commit { .. }));
         match self.steps[issued].effect {
             Some(Effect::Store { buffered: true, .. }) => {
-                self.steps.iter().position(commits).unwrap_or(self.steps.len())
+                self.steps[issued..].iter().position(commits).map_or(self.steps.len(), |after| issued + after)
             }
             _ => issued,
         }
