@@ -161,11 +161,13 @@ impl Graph {
             return;
         }
         let newest = &self.events[self.events.len() - 1];
-        // What brings no pending store along cannot give one to an access that has none.
+        let is_concerned = witness != NONE && self.happens_before(from, witness);
+        // What brings no pending store along cannot give one to an access that has none. (Where a witness stays, what is
+        // clear will hardly be asked for.)
         let keeps_clear = is_mere_load
             || newest.kind == EventKind::Load
+                && (witness == NONE || is_concerned)
                 && matches!(self.watching, Watching::Operational(model) if !self.brings_pending(from, model));
-        let is_concerned = witness != NONE && self.happens_before(from, witness);
         let keeps_witness = !is_concerned
             || is_mere_load && {
                 let newest = &self.events[self.events.len() - 1];
@@ -198,8 +200,14 @@ impl Graph {
         }
         let own = newest.thread as usize;
         let (_, last_store) = self.last_in_order(newest.po_prev);
-        last_store != NONE && u32::from(known.as_flattened()[own]) <= self.event(last_store).index
-            || exceeds_besides(&self.scratch, known, own)
+        if last_store != NONE && u32::from(known.as_flattened()[own]) <= self.event(last_store).index {
+            return true;
+        }
+        if let (&[mut row], [known]) = (self.scratch.as_slice(), known) {
+            row[own % LANES] = 0;
+            return exceeds(&[row], &[*known]);
+        }
+        exceeds_besides(&self.scratch, known, own)
     }
 
     /// The graph is a revisit of `read` in another one, and event `read + n` of that is event `map[n]` here, if any.
