@@ -135,7 +135,8 @@ pub(crate) fn explorer_for<'s, 'p>(
 #[derive(Debug)]
 pub struct Watcher {
     kind: MonitorKind,
-    watching: Watching,
+    /// The number of the question that a graph can answer in the monitor's place.
+    question: u8,
     monitor: AnyMonitor,
     /// Threads and cells that the monitor has room for.
     room: (usize, usize),
@@ -149,7 +150,7 @@ impl Watcher {
     pub fn new(kind: MonitorKind, threads: usize, cells: usize) -> Self {
         Self {
             kind,
-            watching: kind.watching(),
+            question: kind.watching().number(),
             monitor: AnyMonitor::new(kind, threads, cells),
             room: (threads, cells),
             found: Vec::new(),
@@ -174,7 +175,7 @@ impl Watcher {
     pub fn watch(&mut self, graph: &Graph, ending: Ending, lineariser: &mut Lineariser) -> bool {
         // Where a thread was put off for good, only the monitor itself knows.
         let has_happened = !matches!(ending, Ending::Blocked | Ending::Livelock) || !graph.has_stuck_read();
-        if has_happened && self.watching != Watching::Nothing && graph.watches() == self.watching {
+        if has_happened && self.question != 0 && graph.answers(self.question) {
             self.found.clear();
             let found = &mut self.found;
             return graph.is_borderline(self.all, |finding| found.push(finding));

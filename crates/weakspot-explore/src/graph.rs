@@ -74,6 +74,8 @@ pub struct Graph {
     strict: Vec<Lanes>,
     /// Which question is asked of the accesses.
     watching: Watching,
+    /// The number of that question.
+    question: u8,
     /// Relaxed happens-before is kept, too.
     watched: bool,
     /// What is known of the accesses.
@@ -103,6 +105,7 @@ impl Graph {
             strict_scratch: Vec::new(),
             strict: Vec::new(),
             watching: Watching::Nothing,
+            question: 0,
             watched: false,
             answers: Answers::default(),
             below: 0,
@@ -129,7 +132,7 @@ impl Graph {
         make_row(&mut self.scratch, 0, threads, 0);
         make_row(&mut self.strict_scratch, 0, threads, 0);
         make_row(&mut self.strict, threads, threads, u16::MAX);
-        (self.watching, self.watched) = (Watching::Nothing, false);
+        self.set_watching(Watching::Nothing);
         self.answers.reset();
         self.below = 0;
     }

@@ -44,6 +44,8 @@ pub(super) struct Answers {
     witness: Cell<u32>,
     /// An access that had one, or [`NONE`]: where to look first for a new witness.
     hint: Cell<u32>,
+    /// Another one, that was found when the first had none any more.
+    second_hint: Cell<u32>,
     aside: Vec<Aside>,
 }
 
@@ -55,6 +57,7 @@ impl Default for Answers {
             tells: Cell::new(true),
             witness: Cell::new(NONE),
             hint: Cell::new(NONE),
+            second_hint: Cell::new(NONE),
             aside: Vec::new(),
         }
     }
@@ -127,7 +130,7 @@ impl Answers {
         }
         self.clear.set(self.clear.get().min(len));
         self.told.set(self.told.get().min(len));
-        for access in [&self.witness, &self.hint] {
+        for access in [&self.witness, &self.hint, &self.second_hint] {
             if access.get() >= len {
                 access.set(NONE);
             }
@@ -158,6 +161,7 @@ impl Answers {
         self.tells.set(other.tells.get());
         self.witness.set(witness);
         self.hint.set(hint);
+        self.second_hint.set(NONE);
     }
 
     /// How many accesses anything but a witness is known of, and the access to look at first, or [`NONE`].
@@ -188,8 +192,13 @@ impl Answers {
         mut has_pending: impl FnMut(u32) -> bool,
     ) {
         let hint = self.hint.replace(NONE);
-        if hint < len && has_pending(hint) {
-            return self.witness.set(hint);
+        if hint < len {
+            let second = self.second_hint.get();
+            for hint in [hint, second] {
+                if hint < len && has_pending(hint) {
+                    return self.witness.set(hint);
+                }
+            }
         }
         // What was clear before rows changed last still is if its own have not.
         let last = self.aside.last();
@@ -198,6 +207,9 @@ impl Answers {
             let is_clear = access < was_clear && !last.is_some_and(|aside| concerns(&aside.change, access));
             if !is_clear && access != hint && has_pending(access) {
                 self.clear.set(access);
+                if hint != NONE {
+                    self.second_hint.set(access);
+                }
                 return self.witness.set(access);
             }
         }

@@ -114,12 +114,9 @@ impl Graph {
     #[inline]
     pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> Option<u32> {
         let event = self.event(access);
-        let newest = match event.kind {
-            EventKind::Load | EventKind::RmwRead { .. } => event.source,
-            EventKind::Store | EventKind::RmwWrite { .. } => event.co_prev,
-            _ => return None,
-        };
-        if newest == NONE || event.po_prev == NONE || self.event(newest).thread == event.thread {
+        // One of them is [`NONE`]: all bits set.
+        let newest = event.source & event.co_prev;
+        if newest == NONE || self.event(newest).thread == event.thread {
             return None;
         }
         self.foreign_store(access, newest, model)
@@ -128,18 +125,19 @@ impl Graph {
     /// The same, if the last write of the cell before the access is another thread's.
     fn foreign_store(&self, access: u32, newest: u32, model: MemoryModel) -> Option<u32> {
         let Event { kind, po_prev, read_prev, has_write, .. } = *self.event(access);
-        // What the thread has read before has been committed, and so has all before it.
-        let committed = if read_prev == NONE { NONE } else { self.event(read_prev).source };
         let before = match kind {
             // The monitor sees an atomic that writes at its write.
             EventKind::RmwRead { .. } if has_write => return None,
             // What the thread did before the atomic began.
             EventKind::RmwWrite { .. } => self.event(po_prev).po_prev,
-            _ => po_prev,
+            EventKind::Load | EventKind::RmwRead { .. } | EventKind::Store => po_prev,
+            _ => return None,
         };
         if before == NONE || self.event(newest).kind != EventKind::Store {
             return None;
         }
+        // What the thread has read before has been committed, and so has all before it.
+        let committed = if read_prev == NONE { NONE } else { self.event(read_prev).source };
         let owner = self.event(newest).thread;
         let mut store = newest;
         loop {

@@ -63,17 +63,18 @@ impl Graph {
             return None;
         }
         let last_load = self.event(po_prev).last_load;
-        let width = self.threads.len();
+        let strict = self.happens_before.row(po_prev).as_flattened();
+        let relaxed = if last_load == NONE { &[] } else { self.happens_before.row(last_load).as_flattened() };
+        let relaxed = relaxed.get(self.threads.len()..).unwrap_or_default();
         let mut write = source;
         while write != NONE {
             let event = self.event(write);
-            let column = event.thread as usize;
-            if event.thread == thread
-                || last_load != NONE && self.happens_before.entry(last_load, width + column) > event.index
-            {
+            let is_known =
+                |row: &[u16]| row.get(event.thread as usize).is_some_and(|&count| u32::from(count) > event.index);
+            if event.thread == thread || is_known(relaxed) {
                 return None;
             }
-            if self.happens_before.entry(po_prev, column) > event.index {
+            if is_known(strict) {
                 return Some(write);
             }
             write = event.co_prev;

@@ -26,8 +26,8 @@ impl Graph {
         self.trail.clear();
         self.trail_rows.clear();
         self.aslant.clear();
-        if self.watching != other.watching || self.strict != other.strict {
-            (self.watching, self.watched) = (other.watching, other.watched);
+        if self.question != other.question || self.strict != other.strict {
+            self.set_watching(other.watching);
             self.scratch.clone_from(&other.scratch);
             self.strict_scratch.clone_from(&other.scratch);
             self.strict.clone_from(&other.strict);

@@ -139,6 +139,16 @@ impl Rows {
         self.lanes.extend_from_slice(&from.lanes[..rows * from.stride]);
     }
 
+    /// How many of the first `most` rows are those of another table, and do not exceed a limit.
+    pub(super) fn same_rows(&self, other: &Self, most: usize, limit: &[Lanes]) -> usize {
+        if let &[limit] = limit {
+            let rows = self.lanes[..most].iter().zip(&other.lanes[..most]);
+            return rows.take_while(|(row, other)| row == other && !exceeds(&[**row], &[limit])).count();
+        }
+        let rows = self.lanes.chunks_exact(self.stride).zip(other.lanes.chunks_exact(self.stride));
+        rows.take(most).take_while(|(row, other)| row == other && !exceeds(row, limit)).count()
+    }
+
     /// Joins one row into another.
     #[inline]
     pub(super) fn join_rows(&mut self, into: u32, from: u32) {

@@ -12,12 +12,12 @@
 use super::answers::Change;
 use super::buffered::Notice;
 use super::{Event, EventKind, Graph, NONE, Status};
-use crate::graph::rows::{exceeds, exceeds_besides, make_row};
+use crate::graph::rows::{LANES, exceeds, exceeds_besides, make_row};
 use crate::monitor::Finding;
 use weakspot_model::buffer::MemoryModel;
 
 /// Which question is asked.
-#[derive(Debug, Clone, Copy, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Watching {
     /// None.
     #[default]
@@ -28,17 +28,9 @@ pub enum Watching {
     Operational(MemoryModel),
 }
 
-impl PartialEq for Watching {
-    /// Asked once for each execution: the derived comparison takes several branches.
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        self.number() == other.number()
-    }
-}
-
 impl Watching {
-    #[inline]
-    fn number(self) -> u8 {
+    /// A number for each question; 0 for none.
+    pub(crate) fn number(self) -> u8 {
         match self {
             Self::Nothing => 0,
             Self::Sober => 1,
@@ -56,8 +48,7 @@ impl Watching {
 impl Graph {
     /// Asks a question from now on. The graph has to be empty.
     pub(crate) fn watch(&mut self, watching: Watching) {
-        self.watching = watching;
-        self.watched = watching == Watching::Sober;
+        self.set_watching(watching);
         if self.watched {
             let threads = self.threads.len();
             self.happens_before.restart(2 * threads);
@@ -67,10 +58,22 @@ impl Graph {
         }
     }
 
+    pub(super) fn set_watching(&mut self, watching: Watching) {
+        self.watching = watching;
+        self.watched = watching == Watching::Sober;
+        self.question = watching.number();
+    }
+
     /// Which question is asked.
     #[inline]
     pub fn watches(&self) -> Watching {
         self.watching
+    }
+
+    /// Is this question asked? (Somebody wants to know for each execution; comparing takes several branches.)
+    #[inline]
+    pub(crate) fn answers(&self, question: u8) -> bool {
+        self.question == question
     }
 
     /// The store that could still be pending when an access comes, although the access happens after it.
@@ -158,11 +161,13 @@ impl Graph {
             return;
         }
         let newest = &self.events[self.events.len() - 1];
-        // What brings no pending store along cannot give one to an access that has none.
+        let is_concerned = witness != NONE && self.happens_before(from, witness);
+        // What brings no pending store along cannot give one to an access that has none. (Where a witness stays, what is
+        // clear will hardly be asked for.)
         let keeps_clear = is_mere_load
             || newest.kind == EventKind::Load
+                && (witness == NONE || is_concerned)
                 && matches!(self.watching, Watching::Operational(model) if !self.brings_pending(from, model));
-        let is_concerned = witness != NONE && self.happens_before(from, witness);
         let keeps_witness = !is_concerned
             || is_mere_load && {
                 let newest = &self.events[self.events.len() - 1];
@@ -195,8 +200,14 @@ impl Graph {
         }
         let own = newest.thread as usize;
         let (_, last_store) = self.last_in_order(newest.po_prev);
-        last_store != NONE && u32::from(known.as_flattened()[own]) <= self.event(last_store).index
-            || exceeds_besides(&self.scratch, known, own)
+        if last_store != NONE && u32::from(known.as_flattened()[own]) <= self.event(last_store).index {
+            return true;
+        }
+        if let (&[mut row], [known]) = (self.scratch.as_slice(), known) {
+            row[own % LANES] = 0;
+            return exceeds(&[row], &[*known]);
+        }
+        exceeds_besides(&self.scratch, known, own)
     }
 
     /// The graph is a revisit of `read` in another one, and event `read + n` of that is event `map[n]` here, if any.
@@ -206,17 +217,23 @@ impl Graph {
         if !self.watching.is_anything() {
             return;
         }
-        let new = [read, from.len() - 1].map(|id| (from.event(id).thread as usize, from.event(id).index));
-        let has_same_past = |old: u32, id: u32| {
-            let is_past = |&(thread, index): &(usize, u32)| from.happens_before.entry(old, thread) > index;
-            self.happens_before.row(id) == from.happens_before.row(old) && !new.iter().any(is_past)
-        };
+        self.scratch.fill([u16::MAX; LANES]);
+        for id in [read, from.len() - 1] {
+            let event = from.event(id);
+            let least = &mut self.scratch.as_flattened_mut()[event.thread as usize];
+            *least = (*least).min(event.index as u16);
+        }
         let (known, first) = from.answers.extent();
-        let same = (0..known.min(read)).take_while(|&id| has_same_past(id, id)).count() as u32;
         let first_here = if first < read || first == NONE { first } else { map[(first - read) as usize] };
-        let is_witness = first_here != NONE && from.answers.witness() != NONE && has_same_past(first, first_here);
+        let is_witness = first_here != NONE && from.answers.witness() != NONE && {
+            let row = from.happens_before.row(first);
+            self.happens_before.row(first_here) == row && !exceeds(row, &self.scratch)
+        };
         let witness = if is_witness { first_here } else { NONE };
-        self.answers.adopt(&from.answers, same, witness, first_here);
+        // A witness is enough.
+        let known = if is_witness && !from.answers.tells() { 0 } else { known.min(read) };
+        let same = self.happens_before.same_rows(&from.happens_before, known as usize, &self.scratch);
+        self.answers.adopt(&from.answers, same as u32, witness, first_here);
     }
 
     /// Has somebody been put off by a mutex or a condition variable for good? Such a read has not happened, but the graph
