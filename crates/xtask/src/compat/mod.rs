@@ -34,6 +34,7 @@ use suites::{SUITES, Suite};
 
 /// What to run.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct CompatArgs {
     /// Only these crates; `promised` stands for those that the project promises to run
     suites: Vec<String>,
@@ -63,10 +64,13 @@ pub struct CompatArgs {
     document: bool,
 }
 
+/// A test and what came of it with each engine.
+type Row = (Test, Vec<Measure>);
+
 /// A suite and what came of its tests.
 pub struct Ran<'s> {
     suite: &'s Suite,
-    rows: Vec<(Test, Vec<Measure>)>,
+    rows: Vec<Row>,
 }
 
 /// The page that `--document` writes.
@@ -116,11 +120,7 @@ struct Built {
 }
 
 /// What came of each test; nothing if the suite does not build.
-fn run_suite(
-    out: &mut impl Write,
-    args: &CompatArgs,
-    suite: &Suite,
-) -> Result<Option<Vec<(Test, Vec<Measure>)>>, ChoreError> {
+fn run_suite(out: &mut impl Write, args: &CompatArgs, suite: &Suite) -> Result<Option<Vec<Row>>, ChoreError> {
     let engines: &[Engine] = if args.with_loom { &[Engine::Weakspot, Engine::Loom] } else { &[Engine::Weakspot] };
     table::heading(out, suite, engines).map_err(printing)?;
     let mut built = Vec::new();
