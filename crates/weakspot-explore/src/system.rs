@@ -178,6 +178,8 @@ pub enum LeftOut {
     LongLoop,
     /// The loop ends by itself sometimes, which was noticed late: what comes after its end elsewhere.
     Unsure,
+    /// The loop counts its rounds and fails after many: the failure.
+    Fails,
 }
 
 /// One step of a run that is made again: see [`System::repeat`].

@@ -110,6 +110,8 @@ impl Builder {
             builder.replay = Some(schedule);
         }
         builder.log |= self.log;
+        // Threads that yield in loom run again when others have.
+        builder.fair = true;
         builder
     }
 

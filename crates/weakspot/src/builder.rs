@@ -34,6 +34,10 @@ pub struct Builder {
     /// that are explored in all ways. Of loops with more rounds only the first two and the last are, and the report says
     /// so.
     pub max_spins: u32,
+    /// Take scheduling to be fair: a loop with `spin_loop` or `yield_now` that fails after more than `max_spins` rounds
+    /// without news from other threads (`assert!(rounds < 1000)`) is taken to wait; if nobody can end its waiting, that is
+    /// a livelock. Otherwise the failure is reported, since no real scheduler promises anything.
+    pub fair: bool,
     /// Give up after this time.
     pub max_duration: Option<Duration>,
     /// Threads a model may have.
@@ -68,6 +72,7 @@ impl Default for Builder {
             max_executions: None,
             max_events: 50_000,
             max_spins: 16,
+            fair: false,
             max_duration: None,
             max_threads: MAX_THREADS,
             jobs: 1,

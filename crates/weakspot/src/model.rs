@@ -186,7 +186,8 @@ fn explore_for<'b>(
 pub(crate) fn explore_part(builder: &Builder, runtime: &Runtime, judge: &mut Judge<'_>, part: Option<Subtree>) {
     let mut system = Live { runtime };
     let explorer = Explorer::using(&mut system, spare::take_workspace());
-    let explorer = explorer.with_longest(builder.max_events).with_exact_rounds(builder.max_spins);
+    let explorer =
+        explorer.with_longest(builder.max_events).with_exact_rounds(builder.max_spins).with_fair_loops(builder.fair);
     let mut explorer = match judge.kind {
         Some(kind) => explorer.watching(kind.watching()),
         None => explorer,

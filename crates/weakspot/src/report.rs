@@ -102,6 +102,10 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
                 "ends after another number of rounds each time it is run (does it ask a clock?): its ending by itself was not \
                  explored"
             }
+            LeftOut::Fails => {
+                "fails after more rounds than `max_spins` without news from other threads: it was taken to wait, since a \
+                 fair scheduler would let the others go on"
+            }
             LeftOut::Winds => {
                 "has rounds that differ and never ends by itself: rounds without news from other threads were not all \
                  explored"

@@ -20,9 +20,9 @@ pub(crate) fn record(report: &Report) {
 
 fn append(file: &mut impl Write, report: &Report) -> io::Result<()> {
     let end = match report.verdict {
-        Verdict::Safe | Verdict::Benign | Verdict::Unknown => "complete",
-        Verdict::Bounded(_) => "bounded",
         Verdict::Failed | Verdict::Harmful => "failed",
+        _ if report.exhaustive => "complete",
+        _ => "bounded",
     };
     let Report { executions, blocked, elapsed, runs, events, .. } = report;
     let line = format!("{executions} {blocked} {end} {} {runs} {events}\n", elapsed.as_micros());

@@ -11,6 +11,9 @@
 //! A loop that asks a clock ends after another number of rounds when it is tried out once more. No schedule says when
 //! such a loop ends; it is taken to go on.
 //!
+//! A loop that fails after many rounds (`assert!(rounds < 1000)`) may be one that waits, with a guard against waiting for
+//! ever. Whoever takes fair scheduling for granted wants it to be taken so.
+//!
 //! A thread is deterministic, so the answer depends on nothing but the results it was given, and is kept under a hash of
 //! these. A loop that has been tried out [`FULL_PROBES`] times with different results and never ended is tried out for
 //! [`FEW_ROUNDS`] rounds only after that, but for a full number now and then: whenever the number of tries is a power of
@@ -56,6 +59,8 @@ pub(super) enum Fate {
     Winds,
     /// The thread gets out, but not after the same number of rounds each time: it looks at a clock.
     Wanders,
+    /// After more rounds than are explored the thread fails.
+    Fails,
 }
 
 /// What tells loops apart: the marker, the thread, and what happens in a round.
@@ -70,11 +75,19 @@ pub(super) struct Loops {
     /// A thread has come round a loop, and it is not known whether it waits there.
     pub(super) unsure: Option<usize>,
     pub(super) exact_rounds: u32,
+    /// Does a thread that says it waits let others go on before it fails?
+    pub(super) is_fair: bool,
 }
 
 impl Default for Loops {
     fn default() -> Self {
-        Self { fates: FxHashMap::default(), endless: FxHashMap::default(), unsure: None, exact_rounds: EXACT_ROUNDS }
+        Self {
+            fates: FxHashMap::default(),
+            endless: FxHashMap::default(),
+            unsure: None,
+            exact_rounds: EXACT_ROUNDS,
+            is_fair: false,
+        }
     }
 }
 
@@ -100,7 +113,7 @@ impl Loops {
         let times = self.endless.entry(key).or_insert(Some(0));
         let is_late = matches!((fate, *times), (Fate::Leaves(_), Some(times)) if times > FULL_PROBES);
         *times = match fate {
-            Fate::Leaves(_) => None,
+            Fate::Leaves(_) | Fate::Fails => None,
             Fate::Endless | Fate::Winds | Fate::Wanders => times.map(|times| times + 1),
         };
         is_late
@@ -171,6 +184,7 @@ impl<S: System> Explorer<'_, S> {
             (Fate::Endless, Idle::Waits | Idle::Repeats) => None,
             (Fate::Winds, Idle::Waits | Idle::Repeats) => Some(LeftOut::Winds),
             (Fate::Wanders, _) => Some(LeftOut::Clock),
+            (Fate::Fails, _) => Some(LeftOut::Fails),
             (_, Idle::Writes) => Some(LeftOut::Writes),
         };
         self.graph_mut().thread_mut(thread).status = Status::Stuck;
@@ -339,11 +353,20 @@ impl<S: System> Explorer<'_, S> {
         let mut solo = Solo { thread: ThreadId::new(thread), memory: FxHashMap::default(), fresh };
         let (mut alike, mut all_alike) = (0, true);
         for _ in 0..rounds {
-            let Some(steps) = self.solo_round(&mut solo, round.last, marker) else { return Fate::Leaves(alike) };
+            let Some(steps) = self.solo_round(&mut solo, round.last, marker) else {
+                return self.fate_of_leaving(solo.thread, alike);
+            };
             all_alike &= steps == pattern;
             alike += u32::from(all_alike);
         }
         if all_alike { Fate::Endless } else { Fate::Winds }
+    }
+
+    /// A thread that says that it waits and fails after many rounds counts them because it does not expect to wait so
+    /// long: others would be scheduled meanwhile. If there are none who could end its waiting, that is a livelock.
+    fn fate_of_leaving(&self, thread: ThreadId, alike: u32) -> Fate {
+        let fails = matches!(self.system.pending(thread), Pending::Failed);
+        if self.loops.is_fair && fails && alike > self.loops.exact_rounds { Fate::Fails } else { Fate::Leaves(alike) }
     }
 
     /// What the thread does until it passes the marker again; nothing if it does not.

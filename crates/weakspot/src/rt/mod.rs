@@ -43,6 +43,7 @@ pub(crate) mod strength;
 mod synchronise;
 pub(crate) mod system;
 mod tracked;
+mod watchdog;
 mod word;
 
 use std::cell::Cell;

@@ -23,6 +23,7 @@ use super::objects::Object;
 use super::script::{Script, Taken};
 use super::spare;
 use super::strength::Strengthened;
+use super::watchdog::{self, Pulse};
 use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::strengthen::Change;
 
@@ -154,6 +155,8 @@ pub(crate) struct Runtime {
     pub(crate) failure: RefCell<Option<Failure>>,
     /// Memory that the run has freed.
     pub(crate) freed: Freed,
+    /// For whoever waits for the model.
+    pub(super) pulse: Option<Arc<Pulse>>,
 }
 
 impl Runtime {
@@ -181,6 +184,7 @@ impl Runtime {
             loops_left_out: RefCell::default(),
             failure: RefCell::new(None),
             freed: Freed::default(),
+            pulse: watchdog::pulse(),
         }
     }
 

@@ -32,10 +32,13 @@ impl Runtime {
 
     /// The same where this runtime is the current one.
     pub(super) fn run_on(&self, thread: usize, result: i64) {
-        let (berth, guard) = {
+        let (berth, guard, place) = {
             let lane = &self.state().lanes[thread];
-            (lane.berth.pointer(), lane.guard)
+            (lane.berth.pointer(), lane.guard, lane.place)
         };
+        if let Some(pulse) = &self.pulse {
+            pulse.goes_on(thread as u32, place);
+        }
         self.thread.set(thread as u32);
         overflow::running(thread as u32, guard);
         // SAFETY: the lane is there as long as the runtime is, and its berth does not move. While the coroutine runs,
@@ -46,6 +49,9 @@ impl Runtime {
             && let Some(routine) = berth.take()
         {
             stacks::give_back(routine.into_stack());
+        }
+        if let Some(pulse) = &self.pulse {
+            pulse.rests();
         }
     }
 

@@ -24,8 +24,10 @@ pub struct Test {
 /// How a test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It passed.
+    /// It passed, and everything was explored.
     Passed,
+    /// It passed, but a bound of the test or a loop left something out.
+    Bounded,
     /// It failed.
     Failed,
     /// It was stopped at the limit of time.
@@ -42,6 +44,7 @@ impl Verdict {
     pub fn word(self) -> &'static str {
         match self {
             Self::Passed => "passed",
+            Self::Bounded => "bounded",
             Self::Failed => "FAILED",
             Self::OutOfTime => "no end",
         }
@@ -117,6 +120,7 @@ pub fn measure(built: &Built, suite: &Suite, test: &Test, limit: Duration) -> Re
     let verdict = match status {
         None => Verdict::OutOfTime,
         Some(status) if status.success() && bounded && elapsed >= limit => Verdict::OutOfTime,
+        Some(status) if status.success() && bounded => Verdict::Bounded,
         Some(status) if status.success() => Verdict::Passed,
         Some(_) => Verdict::Failed,
     };

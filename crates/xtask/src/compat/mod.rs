@@ -29,10 +29,12 @@ use clap::Args;
 
 use crate::repository::{self, ChoreError};
 use build::{Engine, Executable};
+use measure::{Measure, Test};
 use suites::{SUITES, Suite};
 
 /// What to run.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct CompatArgs {
     /// Only these crates; `promised` stands for those that the project promises to run
     suites: Vec<String>,
@@ -56,7 +58,23 @@ pub struct CompatArgs {
     /// Name the suites and stop
     #[arg(long)]
     list: bool,
+
+    /// Write the tables to docs/suites.md, too
+    #[arg(long)]
+    document: bool,
 }
+
+/// A test and what came of it with each engine.
+type Row = (Test, Vec<Measure>);
+
+/// A suite and what came of its tests.
+pub struct Ran<'s> {
+    suite: &'s Suite,
+    rows: Vec<Row>,
+}
+
+/// The page that `--document` writes.
+const DOCUMENT: &str = "docs/suites.md";
 
 /// Runs the suites and prints a table for each.
 pub fn run(args: &CompatArgs) -> Result<(), ChoreError> {
@@ -65,9 +83,19 @@ pub fn run(args: &CompatArgs) -> Result<(), ChoreError> {
     if args.list {
         return table::list(&mut out, &chosen).map_err(printing);
     }
-    let mut failures = 0;
+    let (mut failures, mut ran) = (0, Vec::new());
     for suite in chosen {
-        failures += run_suite(&mut out, args, suite)?;
+        let Some(rows) = run_suite(&mut out, args, suite)? else {
+            failures += 1;
+            continue;
+        };
+        failures += rows.iter().filter(|(_, measures)| !measures[0].verdict.is_good()).count();
+        ran.push(Ran { suite, rows });
+    }
+    if args.document {
+        let page = table::document(&ran, Duration::from_secs(args.limit), args.release);
+        let path = repository::root().join(DOCUMENT);
+        std::fs::write(&path, page).map_err(|error| fetch::file(&path, error))?;
     }
     if failures > 0 {
         return Err(ChoreError::Failed(format!("{failures} test(s) do not pass with weakspot")));
@@ -91,8 +119,8 @@ struct Built {
     executables: Vec<Executable>,
 }
 
-/// Returns how many tests do not pass with weakspot.
-fn run_suite(out: &mut impl Write, args: &CompatArgs, suite: &Suite) -> Result<usize, ChoreError> {
+/// What came of each test; nothing if the suite does not build.
+fn run_suite(out: &mut impl Write, args: &CompatArgs, suite: &Suite) -> Result<Option<Vec<Row>>, ChoreError> {
     let engines: &[Engine] = if args.with_loom { &[Engine::Weakspot, Engine::Loom] } else { &[Engine::Weakspot] };
     table::heading(out, suite, engines).map_err(printing)?;
     let mut built = Vec::new();
@@ -103,7 +131,7 @@ fn run_suite(out: &mut impl Write, args: &CompatArgs, suite: &Suite) -> Result<u
             Err(log) => {
                 table::not_built(out, engine, &log).map_err(printing)?;
                 if engine == Engine::Weakspot {
-                    return Ok(1);
+                    return Ok(None);
                 }
             }
         }
@@ -111,14 +139,14 @@ fn run_suite(out: &mut impl Write, args: &CompatArgs, suite: &Suite) -> Result<u
     let limit = Duration::from_secs(args.limit);
     let tests = measure::tests(&built[0].executables, suite, args.test.as_deref())?;
     let mut rows = Vec::new();
-    for test in &tests {
+    for test in tests {
         let measures: Vec<_> =
-            built.iter().map(|built| measure::measure(built, suite, test, limit)).collect::<Result<_, _>>()?;
-        table::row(out, test, &measures).map_err(printing)?;
-        rows.push(measures);
+            built.iter().map(|built| measure::measure(built, suite, &test, limit)).collect::<Result<_, _>>()?;
+        table::row(out, &test, &measures).map_err(printing)?;
+        rows.push((test, measures));
     }
     table::summary(out, &rows).map_err(printing)?;
-    Ok(rows.iter().filter(|measures| !measures[0].verdict.is_good()).count())
+    Ok(Some(rows))
 }
 
 fn printing(error: io::Error) -> ChoreError {

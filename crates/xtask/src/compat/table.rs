@@ -1,8 +1,10 @@
 //! What the command prints.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use super::Ran;
 use super::build::Engine;
 use super::measure::{Measure, Test, Verdict};
 use super::suites::{LoomVersion, Suite};
@@ -41,24 +43,62 @@ pub fn heading(out: &mut impl Write, suite: &Suite, engines: &[Engine]) -> io::R
 pub fn row(out: &mut impl Write, test: &Test, measures: &[Measure]) -> io::Result<()> {
     write!(out, "  {:NAME$}", test.name)?;
     for measure in measures {
-        let executions = match (measure.executions, measure.verdict) {
-            (None, _) => "?".to_owned(),
-            (Some(count), Verdict::OutOfTime) => format!("> {count}"),
-            (Some(count), _) => count.to_string(),
-        };
+        let executions = executions(measure);
         write!(out, "{executions:>13} {:>7} {:>10} ", measure.verdict.word(), seconds(measure.elapsed))?;
     }
     writeln!(out)?;
     out.flush()
 }
 
+fn executions(measure: &Measure) -> String {
+    match (measure.executions, measure.verdict) {
+        (None, _) => "?".to_owned(),
+        (Some(count), Verdict::OutOfTime) => format!("> {count}"),
+        (Some(count), _) => count.to_string(),
+    }
+}
+
+/// The tables of several suites as a page of documentation.
+pub fn document(suites: &[Ran<'_>], limit: Duration, release: bool) -> String {
+    let profile = if release { "with optimisation" } else { "without optimisation" };
+    let mut page = format!(
+        "# Published suites\n\nWritten by `cargo xtask compat … --document`. Every test ran in a process of its own, built \
+         {profile}, with a limit of {} seconds. \"passed\": everything was explored; \"bounded\": a bound of the test itself \
+         or a loop left something out; \"no end\": stopped at the limit. Executions of loom are those it had logged.\n",
+        limit.as_secs()
+    );
+    for Ran { suite, rows } in suites {
+        let _ = writeln!(page, "\n## {} {}\n", suite.name, suite.version);
+        let engines = rows.first().map_or(0, |(_, measures)| measures.len());
+        page.push_str("| test | weakspot: executions | verdict | time |");
+        page.push_str(if engines > 1 { " loom: executions | verdict | time |\n" } else { "\n" });
+        page.push_str("|---|---:|---|---:|");
+        page.push_str(if engines > 1 { "---:|---|---:|\n" } else { "\n" });
+        for (test, measures) in rows {
+            let _ = write!(page, "| `{}` |", test.name);
+            for measure in measures {
+                let _ = write!(
+                    page,
+                    " {} | {} | {} |",
+                    executions(measure),
+                    measure.verdict.word(),
+                    seconds(measure.elapsed)
+                );
+            }
+            page.push('\n');
+        }
+    }
+    page
+}
+
 /// How the tests of a suite went with each engine: how many passed, failed and did not end.
-pub fn summary(out: &mut impl Write, rows: &[Vec<Measure>]) -> io::Result<()> {
+pub fn summary(out: &mut impl Write, rows: &[(Test, Vec<Measure>)]) -> io::Result<()> {
     write!(out, "  {:NAME$}", format!("{} tests", rows.len()))?;
-    for engine in 0..rows.first().map_or(0, Vec::len) {
-        let count = |verdict| rows.iter().filter(|row| row[engine].verdict == verdict).count();
-        let (passed, failed, open) = (count(Verdict::Passed), count(Verdict::Failed), count(Verdict::OutOfTime));
-        let time: Duration = rows.iter().map(|row| row[engine].elapsed).sum();
+    for engine in 0..rows.first().map_or(0, |(_, measures)| measures.len()) {
+        let count = |verdict| rows.iter().filter(|(_, row)| row[engine].verdict == verdict).count();
+        let passed = count(Verdict::Passed) + count(Verdict::Bounded);
+        let (failed, open) = (count(Verdict::Failed), count(Verdict::OutOfTime));
+        let time: Duration = rows.iter().map(|(_, row)| row[engine].elapsed).sum();
         let counts = format!("{passed}+ {failed}- {open}?");
         write!(out, "{counts:>21} {:>10} ", seconds(time))?;
     }
