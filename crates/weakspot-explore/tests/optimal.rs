@@ -397,6 +397,11 @@ fn a_system_that_does_not_repeat_itself_is_found_out() {
             let mut explorer = Explorer::new(&mut system);
             let ended = explorer.run(&mut Nothing);
             assert_eq!(ended.is_break(), explorer.divergence().is_some());
+            if let Some(divergence) = explorer.divergence() {
+                let message = divergence.to_string();
+                let was = format!("its event {} was {:?}; run again", divergence.event, divergence.was);
+                assert!(message.contains("is not deterministic") && message.contains(&was), "{message}");
+            }
             diverged += usize::from(ended.is_break());
         }
     }

@@ -375,3 +375,14 @@ fn a_record_that_cannot_be_written_is_an_error() {
     assert!(outcome.executions < 100_000, "the search ends when nothing more can be written");
     assert!(recorder.finish().unwrap_err().to_string().contains("full"));
 }
+
+#[test]
+fn a_text_that_ends_inside_a_line_is_truncated() {
+    let whole = "weakspot-trace 1\nthread 0 \"a\"\nlocation 0 \"x\"\nbegin\n0 store 0 <- 1\nend complete\nclose 1 1\n";
+    assert!(records(whole.as_bytes()).is_ok());
+    for (cut, line) in [("\nbegin", "\nbeg"), ("\n0 store", "\n0 st"), ("\nlocation 0 \"x\"", "\nlocation 0 \"x")] {
+        let text = format!("{}{line}", &whole[..whole.find(cut).unwrap()]);
+        let error = records(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("it ends inside this line"), "{text}: {error}");
+    }
+}

@@ -157,6 +157,8 @@ pub struct TextReader<R: BufRead> {
     number: u64,
     begun: bool,
     closed: bool,
+    /// The line read last has no end.
+    cut: bool,
 }
 
 /// A mistake in a line: the bytes that are meant, and what is wrong.
@@ -165,7 +167,7 @@ type Mistake = (std::ops::Range<usize>, String);
 impl<R: BufRead> TextReader<R> {
     /// A stream from its first byte.
     pub fn new(from: R) -> Self {
-        Self { from, rules: Rules::default(), line: Vec::new(), number: 0, begun: false, closed: false }
+        Self { from, rules: Rules::default(), line: Vec::new(), number: 0, begun: false, closed: false, cut: false }
     }
 
     /// The number of the line read last.
@@ -193,6 +195,10 @@ impl<R: BufRead> TextReader<R> {
             match parsed {
                 Ok(None) => {}
                 Ok(record) => return Ok(record),
+                Err((_, text)) if self.begun && !self.closed && self.cut => {
+                    let message = "the trace is truncated: it ends inside this line";
+                    return Err(self.mistake(&text, text.len()..text.len(), message.to_owned()));
+                }
                 Err(((range, message), text)) => return Err(self.mistake(&text, range, message)),
             }
         }
@@ -234,7 +240,8 @@ impl<R: BufRead> TextReader<R> {
                 Err(error) => return Err(error.into()),
             };
             if available.is_empty() {
-                self.number += u64::from(!self.line.is_empty());
+                self.cut = !self.line.is_empty();
+                self.number += u64::from(self.cut);
                 return Ok(!self.line.is_empty());
             }
             let end = available.iter().position(|&byte| byte == b'\n');

@@ -19,7 +19,7 @@ use crate::system::{Misuse, Pending, System, UNBOUND, Update};
 
 /// A system that did not do the same again although it was given the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("thread {} is not deterministic: run again, its event {event} is {pending:?}", thread.0)]
+#[error("thread {} is not deterministic: its event {event} was {was:?}; run again with the same results, it is {pending:?}", thread.0)]
 pub struct Divergence {
     /// The thread.
     pub thread: ThreadId,
