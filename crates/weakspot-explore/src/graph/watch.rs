@@ -242,11 +242,13 @@ impl Graph {
         self.threads.iter().any(|end| end.status == Status::Stuck && end.last != NONE && self.event(end.last).stuck)
     }
 
-    /// Does somebody wait in a read that is not of the last word of its cell? Then the graph is no execution. Without that
-    /// read it is the beginning of one, in which the thread goes on, and which is explored as well: whatever a monitor sees
-    /// here, it sees there.
+    /// Does somebody wait in a read that is not of the last word of its cell, or for a notification that has come? Then the
+    /// graph is no execution. Without that read it is the beginning of one, in which the thread goes on, and which is
+    /// explored as well: whatever a monitor sees here, it sees there.
     pub fn is_premature(&self) -> bool {
-        let is_premature = |event: &Event| event.stuck && event.source != self.last_write(event.cell);
+        let is_woken = |event: &Event| event.kind == EventKind::WakeRead && event.value >> (event.thread % 64) & 1 == 0;
+        let is_premature =
+            |event: &Event| event.stuck && (event.source != self.last_write(event.cell) || is_woken(event));
         self.threads
             .iter()
             .any(|end| end.status == Status::Stuck && end.last != NONE && is_premature(self.event(end.last)))

@@ -65,24 +65,30 @@ impl Clocks {
 
     #[inline]
     fn row(&self, row: u32) -> &[Lanes] {
+        if self.stride == 1 {
+            return std::slice::from_ref(&self.lanes[row as usize]);
+        }
         let start = row as usize * self.stride;
         &self.lanes[start..start + self.stride]
     }
 
     #[inline]
     fn row_mut(&mut self, row: u32) -> &mut [Lanes] {
+        if self.stride == 1 {
+            return std::slice::from_mut(&mut self.lanes[row as usize]);
+        }
         let start = row as usize * self.stride;
         &mut self.lanes[start..start + self.stride]
     }
 
     #[inline]
     fn entry(&self, row: u32, thread: u32) -> u32 {
-        self.row(row)[thread as usize / LANES][thread as usize % LANES]
+        self.lanes.as_flattened()[row as usize * self.stride * LANES + thread as usize]
     }
 
     #[inline]
     fn tick(&mut self, row: u32, thread: u32) {
-        self.row_mut(row)[thread as usize / LANES][thread as usize % LANES] += 1;
+        self.lanes.as_flattened_mut()[row as usize * self.stride * LANES + thread as usize] += 1;
     }
 
     #[inline]
@@ -386,6 +392,7 @@ impl Causality {
         self.done = done;
     }
 
+    #[inline]
     fn note_touch(&mut self, deed: Deed, thread: u32, object: u32) {
         let writes = match deed {
             Deed::Read(_) => false,
@@ -425,6 +432,7 @@ impl Causality {
     }
 
     /// The clock of an object.
+    #[inline]
     fn released_by(&mut self, object: u32) -> &mut u32 {
         if self.released.len() <= object as usize {
             self.released.resize(object as usize + 1, NO_CLOCK);
@@ -432,6 +440,7 @@ impl Causality {
         &mut self.released[object as usize]
     }
 
+    #[inline]
     fn apply_read(&mut self, thread: u32, object: u32, sync: Sync) {
         let released = *self.released_by(object);
         if released != NO_CLOCK {
@@ -448,9 +457,15 @@ impl Causality {
                 return;
             }
             self.released[object as usize] = self.objects.rows() as u32;
-            self.objects.lanes.extend_from_slice(from);
+            match *from {
+                [from] => self.objects.lanes.push(from),
+                _ => self.objects.lanes.extend_from_slice(from),
+            }
         } else if continues {
             join(self.objects.row_mut(released), from);
+        } else if let ([into], &[from]) = (self.objects.row_mut(released), from) {
+            // A call to copy memory would cost more than the copy.
+            *into = from;
         } else {
             self.objects.row_mut(released).copy_from_slice(from);
         }
