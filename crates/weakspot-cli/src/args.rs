@@ -177,6 +177,9 @@ pub struct CheckArgs {
     #[arg(long)]
     pub allow_deadlock: bool,
     /// A wait may end without a notification
+    ///
+    /// Where the stateless engine explores, a thread that only goes round its loop wakes up so twice in a row at most:
+    /// more often makes no difference to anybody else.
     #[arg(long)]
     pub spurious_wakeups: bool,
     /// Print the intermediate representation of the program and stop

@@ -284,6 +284,9 @@ fn watch(monitor: &mut impl Monitor, events: impl Iterator<Item = Event>, found:
 /// How many graphs go by between two looks at the clock.
 const GRAPHS_BETWEEN_LOOKS: u64 = 1024;
 
+/// Where graphs are large, fewer go by: so many events.
+const EVENTS_BETWEEN_LOOKS: u64 = 1 << 18;
+
 /// A thread and its local state.
 type LocalPlace = (u32, Token);
 
@@ -300,6 +303,8 @@ pub(crate) struct Checker<'a> {
     /// When so many pairs have been noted, there are no more.
     possible_pairs: usize,
     graphs: u64,
+    /// Graphs, and their events, since the last look at the clock.
+    unseen: (u64, u64),
     /// What the other workers know to be covered here.
     reported: f64,
     /// Where the other workers are, if there are any.
@@ -325,6 +330,7 @@ impl<'a> Checker<'a> {
             pairs: FxHashSet::default(),
             possible_pairs: options.monitor.map_or(0, |kind| kind.possible_pairs(system.program())),
             graphs: 0,
+            unseen: (0, 0),
             reported: 0.0,
             worker,
             outcome: Outcome::default(),
@@ -410,8 +416,7 @@ impl<'a> Checker<'a> {
     pub(crate) fn finish(self) -> Outcome {
         if let Some(worker) = &self.worker {
             // The part since the last look; most parts of a search are shorter than the time between two looks.
-            let graphs = self.graphs % GRAPHS_BETWEEN_LOOKS;
-            worker.report(self.progress, graphs, self.outcome.covered - self.reported);
+            worker.report(self.progress, self.unseen.0, self.outcome.covered - self.reported);
         }
         self.outcome
     }
@@ -429,11 +434,14 @@ impl<'a> Checker<'a> {
 
     fn look_at_the_clock(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
         self.graphs += 1;
-        if !self.graphs.is_multiple_of(GRAPHS_BETWEEN_LOOKS) {
+        let (graphs, events) = (self.unseen.0 + 1, self.unseen.1 + u64::from(graph.len()));
+        self.unseen = (graphs, events);
+        if graphs < GRAPHS_BETWEEN_LOOKS && events < EVENTS_BETWEEN_LOOKS {
             return ControlFlow::Continue(());
         }
+        self.unseen = (0, 0);
         if let Some(worker) = &self.worker {
-            worker.report(self.progress, GRAPHS_BETWEEN_LOOKS, self.outcome.covered - self.reported);
+            worker.report(self.progress, graphs, self.outcome.covered - self.reported);
             self.reported = self.outcome.covered;
             if worker.is_overtaken() {
                 return ControlFlow::Break(());

@@ -76,7 +76,7 @@ impl Question<'_> {
         };
         progress.finish();
         let report = report.map_err(|error| match (&error, self.schedule) {
-            (ReplayFailure::NotPossible(error), Some(schedule)) => schedules::refusal(program, schedule, error),
+            (ReplayFailure::NotPossible(error), Some(schedule)) => schedules::refusal(program, args, schedule, error),
             _ => Failure::Internal(error.to_string()),
         })?;
         let recorded = match (target, recording) {

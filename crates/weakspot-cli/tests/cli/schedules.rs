@@ -114,6 +114,31 @@ fn the_line_can_be_pasted_whatever_the_file_is_called() {
     assert!(run.out.contains(r"replay: weakspot check 'it'\''s a test.weak' --replay 0x2.1x2"), "{}", run.out);
 }
 
+/// A wait that is no loop breaks if it can end unasked, in every mode; the schedule says so with a `w`.
+#[test]
+fn a_wake_up_that_nobody_asked_for_is_found_in_every_mode() {
+    let text = "shared ready; mutex m; condvar c;\n\
+        thread w { lock(m); if ready == 0 { wait(c, m); } assert(ready == 1); unlock(m); }\n\
+        thread n { lock(m); ready = 1; notify_one(c); unlock(m); }\n";
+    let workspace = Workspace::with("wake.weak", text);
+    assert_eq!(workspace.run(&["check", "wake.weak"]).code, 0);
+    for options in [
+        &["--engine", "stateless"][..],
+        &["--engine", "stateless", "--jobs", "2"],
+        &["--engine", "attack"],
+        &["--max-preemptions", "1"],
+        &["--random", "50"],
+        &["--pct", "50"],
+        &["--replay", "0x3.0w.0x2"],
+    ] {
+        let run = workspace.run(&[&["check", "wake.weak", "--spurious-wakeups"], options].concat());
+        assert_eq!(run.code, 1, "{options:?}: {run:?}");
+        assert!(run.out.contains("wakes, though c was not notified") && run.out.contains("0w"), "{}", run.out);
+    }
+    let run = workspace.run(&["check", "wake.weak", "--replay", "0x3.0w.0x2"]);
+    assert!(run.code == 2 && run.err.contains("takes `--spurious-wakeups`"), "{run:?}");
+}
+
 #[test]
 fn a_schedule_in_which_nothing_is_found_says_where_it_ends() {
     let workspace = Workspace::with("sb.weak", STORE_BUFFERING);

@@ -52,12 +52,12 @@ pub fn parse(text: &str) -> Result<Schedule, Failure> {
 }
 
 /// What is wrong with a schedule, and what would have been possible.
-pub fn refusal(program: &Program, schedule: &Schedule, error: &NotPossible) -> Failure {
+pub fn refusal(program: &Program, args: &CheckArgs, schedule: &Schedule, error: &NotPossible) -> Failure {
     let NotPossible { step, action, ref possible, ref over } = *error;
     let thread = action.thread();
     let done = step - 1;
     let name = |thread: ThreadId| format!("thread {} (`{}`)", thread.0, program.threads[thread.index()].name);
-    let (why, help) = if thread.index() >= program.threads.len() {
+    let (why, mut help) = if thread.index() >= program.threads.len() {
         let threads = program.thread_ids().map(name).collect::<Vec<_>>().join(", ");
         (format!("there is no thread {}", thread.0), format!("the program has {threads}"))
     } else if possible.is_empty() {
@@ -73,6 +73,9 @@ pub fn refusal(program: &Program, schedule: &Schedule, error: &NotPossible) -> F
         let ways = possible.iter().map(|movable| way(program, &name(movable.thread), movable)).collect::<Vec<_>>();
         (why, format!("after {done} {} {}", steps(done), ways.join("; ")))
     };
+    if matches!(action, Action::Wake { .. }) && !args.spurious_wakeups {
+        help = format!("to wake up without a notification takes `--spurious-wakeups`; {help}");
+    }
     let message = format!("step {step} of the schedule is not possible in `{}`: {why}", program.source.name);
     Failure::Usage { message, help }
 }
