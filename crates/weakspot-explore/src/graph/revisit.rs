@@ -171,8 +171,8 @@ impl Graph {
     }
 
     /// Computes happens-before along an inherited order, and takes over what is not changed: the first `same` events are
-    /// what they were.
-    pub(crate) fn inherit_clocks(&mut self, from: &Self, read: u32, map: &[u32], order: &[u32], same: usize) {
+    /// what they were. Returns the first event whose past has changed: the read at the latest.
+    pub(crate) fn inherit_clocks(&mut self, from: &Self, read: u32, map: &[u32], order: &[u32], same: usize) -> u32 {
         self.happens_before.copy_prefix(&from.happens_before, read as usize);
         for (offset, &id) in map.iter().enumerate() {
             if id != NONE {
@@ -181,12 +181,15 @@ impl Graph {
         }
         let limit = self.unchanged(read);
         let write = self.len() - 1;
+        let mut changed = read;
         for &id in &order[same..] {
             if id == read || id == write || exceeds(self.happens_before.row(id), &limit) {
+                changed = changed.min(id);
                 self.compute_clock(id);
             }
         }
         self.unchanged = limit;
+        changed
     }
 
     /// How many events of each thread are as they were, and the revisiting write and the read after all of them.

@@ -212,8 +212,8 @@ impl Graph {
 
     /// The graph is a revisit of `read` in another one, and event `read + n` of that is event `map[n]` here, if any.
     /// What was known there of an access is still true if the access has the same past, and neither the read nor the
-    /// write it now reads is a part of it.
-    pub(crate) fn adopt_answers(&mut self, from: &Self, read: u32, map: &[u32]) {
+    /// write it now reads is a part of it. `changed` is the first access for which that is not so, if it is known.
+    pub(crate) fn adopt_answers(&mut self, from: &Self, read: u32, map: &[u32], changed: Option<u32>) {
         if !self.watching.is_anything() {
             return;
         }
@@ -232,8 +232,10 @@ impl Graph {
         let witness = if is_witness { first_here } else { NONE };
         // A witness is enough.
         let known = if is_witness && !from.answers.tells() { 0 } else { known.min(read) };
-        let same = self.happens_before.same_rows(&from.happens_before, known as usize, &self.scratch);
-        self.answers.adopt(&from.answers, same as u32, witness, first_here);
+        let count = || self.happens_before.same_rows(&from.happens_before, known as usize, &self.scratch) as u32;
+        let same = changed.map_or_else(count, |changed| known.min(changed));
+        debug_assert_eq!(same, count(), "clocks were taken over exactly where nothing changed");
+        self.answers.adopt(&from.answers, same, witness, first_here);
     }
 
     /// Has somebody been put off by a mutex or a condition variable for good? Such a read has not happened, but the graph

@@ -108,8 +108,9 @@ impl<S: System> Explorer<'_, S> {
         let (below, Frame { graph, order, .. }) = (&below[self.depth], &mut above[0]);
         graph.become_revisit(&below.graph, read, after, &mut self.map);
         graph.set_above(Some(&below.graph));
+        let mut changed = None;
         if let Some(same) = graph.inherit_order(&below.graph, &below.order, read, &self.map, order) {
-            graph.inherit_clocks(&below.graph, read, &self.map, order, same);
+            changed = Some(graph.inherit_clocks(&below.graph, read, &self.map, order, same));
         } else {
             if !self.lineariser.linearise_holding(graph, if self.replays { read } else { NONE }) {
                 self.counters.inconsistent += 1;
@@ -119,7 +120,7 @@ impl<S: System> Explorer<'_, S> {
             order.extend_from_slice(self.lineariser.order());
             graph.compute_clocks(order);
         }
-        graph.adopt_answers(&below.graph, read, &self.map);
+        graph.adopt_answers(&below.graph, read, &self.map, changed);
         self.depth += 1;
         true
     }
