@@ -42,7 +42,7 @@ pub(super) struct Answers {
     tells: Cell<bool>,
     /// An access that has a pending store, or [`NONE`].
     witness: Cell<u32>,
-    /// An access that had one, or [`NONE`]: where to look first for a new witness.
+    /// An access that had one, or [`NONE`]: where to look first for a new witness. (It may be gone.)
     hint: Cell<u32>,
     /// Another one, that was found when the first had none any more.
     second_hint: Cell<u32>,
@@ -130,10 +130,8 @@ impl Answers {
         }
         self.clear.set(self.clear.get().min(len));
         self.told.set(self.told.get().min(len));
-        for access in [&self.witness, &self.hint, &self.second_hint] {
-            if access.get() >= len {
-                access.set(NONE);
-            }
+        if self.witness.get() >= len {
+            self.witness.set(NONE);
         }
     }
 

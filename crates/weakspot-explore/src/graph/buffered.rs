@@ -224,20 +224,9 @@ impl Graph {
     /// Is there an access of another thread to the cell of a store, after it and in a past?
     fn is_noticed(&self, store: u32, past: Past<'_>) -> bool {
         let Event { thread, cell, co_next, .. } = *self.event(store);
-        let mut next = co_next;
-        while next != NONE {
-            let event = self.event(next);
-            if !past.has(next, event) {
-                break;
-            }
-            if event.thread != thread {
-                return true;
-            }
-            next = event.co_next;
-        }
         let width = self.threads.len();
         let last_reads = &self.last_read[cell as usize * width..][..width];
-        last_reads.iter().enumerate().any(|(other, &last)| {
+        let is_read = last_reads.iter().enumerate().any(|(other, &last)| {
             let mut read = if other == thread as usize { NONE } else { last };
             while read != NONE {
                 let event = self.event(read);
@@ -248,7 +237,23 @@ impl Graph {
                 read = event.read_prev;
             }
             false
-        })
+        });
+        is_read || self.is_overwritten(thread, co_next, past)
+    }
+
+    /// Is a write of another thread, in a past, among these and the later ones of the cell?
+    fn is_overwritten(&self, thread: u32, mut write: u32, past: Past<'_>) -> bool {
+        while write != NONE {
+            let event = self.event(write);
+            if !past.has(write, event) {
+                return false;
+            }
+            if event.thread != thread {
+                return true;
+            }
+            write = event.co_next;
+        }
+        false
     }
 
     /// Is a write, or [`NONE`], a store or a later write of its cell?

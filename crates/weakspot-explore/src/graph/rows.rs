@@ -296,7 +296,8 @@ fn unmasked(lanes: &Lanes, mask: &Lanes) -> Lanes {
 }
 
 /// Is some entry of a row greater than that of another?
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "as for `each`")]
 pub(super) fn exceeds(row: &[Lanes], limit: &[Lanes]) -> bool {
     let more = |row: &Lanes, limit: &Lanes| -> bool {
         let more: Lanes = std::array::from_fn(|at| row[at].saturating_sub(limit[at]));

@@ -224,7 +224,7 @@ impl Graph {
             *least = (*least).min(event.index as u16);
         }
         let (known, first) = from.answers.extent();
-        let first_here = if first < read || first == NONE { first } else { map[(first - read) as usize] };
+        let first_here = if first < read { first } else { map.get((first - read) as usize).copied().unwrap_or(NONE) };
         let is_witness = first_here != NONE && from.answers.witness() != NONE && {
             let row = from.happens_before.row(first);
             self.happens_before.row(first_here) == row && !exceeds(row, &self.scratch)
