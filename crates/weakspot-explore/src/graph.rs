@@ -25,7 +25,7 @@ use answers::{Answers, Change};
 use event::Order;
 pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
 pub use rows::MOST_EVENTS;
-use rows::{Lanes, Rows, copy_masked, copy_row, join, join_masked, make_row};
+use rows::{Lanes, Rows, copy_masked, copy_row, exceeds_besides, join, join_masked, make_row};
 pub use watch::Watching;
 
 /// No event; as the source of a read: the initial value.
@@ -510,24 +510,24 @@ impl Graph {
                 event = self.events[event as usize].po_prev;
             }
         }
-        let is_watching = self.watching.is_anything();
-        let is_mere_load = is_watching && self.is_mere_load(from);
-        if is_watching {
+        // Most events that come before others bring nothing along that those do not come after already.
+        let Event { thread, index, .. } = self.events[newest as usize];
+        let is_alone = !exceeds_besides(&self.scratch, self.happens_before.row(from), thread as usize);
+        if self.watching.is_anything() {
+            let is_mere_load = is_alone && self.is_mere_load(from);
             self.put_answers_aside(from, unchanged, is_mere_load);
         }
         let changed = &self.trail[unchanged..];
         self.happens_before.copy_to(changed, &mut self.trail_rows);
-        if !self.watched {
-            return self.happens_before.join_all(changed, &self.scratch);
-        }
-        copy_masked(&mut self.strict_scratch, &self.scratch, &self.strict);
-        if is_mere_load {
-            // What comes after `from` in relaxed happens-before has the rest.
-            self.happens_before.join_all(changed, &self.strict_scratch);
-        } else {
+        if is_alone {
+            self.happens_before.set_all(changed, thread as usize, index + 1);
+        } else if self.watched {
             // Relaxed happens-before goes on from an event only if it led there.
+            copy_masked(&mut self.strict_scratch, &self.scratch, &self.strict);
             let column = self.threads.len() + from_thread as usize;
             self.happens_before.join_either(changed, column, from_index, &self.scratch, &self.strict_scratch);
+        } else {
+            self.happens_before.join_all(changed, &self.scratch);
         }
     }
 

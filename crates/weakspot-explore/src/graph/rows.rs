@@ -190,6 +190,20 @@ impl Rows {
         }
     }
 
+    /// Sets an entry of some rows.
+    #[inline]
+    pub(super) fn set_all(&mut self, rows: &[u32], column: usize, entry: u32) {
+        if self.stride == 1 {
+            for &row in rows {
+                self.lanes[row as usize][column % LANES] = entry as u16;
+            }
+        } else {
+            for &row in rows {
+                self.set(row, column, entry);
+            }
+        }
+    }
+
     /// Joins a row into some others.
     #[inline]
     pub(super) fn join_all(&mut self, rows: &[u32], from: &[Lanes]) {
@@ -336,11 +350,15 @@ pub(super) fn join_unmasked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) 
 /// Is an entry of one row greater than that of another, a column apart?
 #[inline]
 pub(super) fn exceeds_besides(left: &[Lanes], right: &[Lanes], apart: usize) -> bool {
-    left.iter().zip(right).enumerate().any(|(at, (left, right))| {
-        let mut excess: Lanes = std::array::from_fn(|lane| left[lane].saturating_sub(right[lane]));
+    if let (&[mut left], &[right]) = (left, right) {
+        left[apart % LANES] = 0;
+        return exceeds(&[left], &[right]);
+    }
+    left.iter().zip(right).enumerate().any(|(at, (&left, &right))| {
+        let mut left = left;
         if apart / LANES == at {
-            excess[apart % LANES] = 0;
+            left[apart % LANES] = 0;
         }
-        excess != [0; LANES]
+        exceeds(&[left], &[right])
     })
 }

@@ -12,7 +12,7 @@
 use super::answers::Change;
 use super::buffered::Notice;
 use super::{Event, EventKind, Graph, NONE, Status};
-use crate::graph::rows::{LANES, exceeds, exceeds_besides, make_row};
+use crate::graph::rows::{LANES, exceeds, make_row};
 use crate::monitor::Finding;
 use weakspot_model::buffer::MemoryModel;
 
@@ -182,32 +182,19 @@ impl Graph {
         self.answers.put_aside_for(Change { after: (thread, index), first }, keeps_witness, keeps_clear);
     }
 
-    /// Is the newest event, whose row is in the scratch row, a load that does not come after anything that `from`, which
-    /// it comes before, does not come after, and that an answer can depend on?
+    /// Is the newest event a load that does not come after anything that `from`, which it comes before, does not come
+    /// after, and that an answer can depend on? Of other threads there is nothing. SOBER's question is about writes only.
     #[inline]
     pub(super) fn is_mere_load(&self, from: u32) -> bool {
         let newest = &self.events[self.events.len() - 1];
-        // What it reads comes before what overwrites that.
-        newest.kind == EventKind::Load && (newest.po_prev == NONE || !self.brings_news(newest, from))
-    }
-
-    /// The same for a load that is not the first event of its thread. SOBER's question is about writes only.
-    #[inline]
-    fn brings_news(&self, newest: &Event, from: u32) -> bool {
-        let known = self.happens_before.row(from);
-        if !self.watched {
-            return exceeds(self.happens_before.row(newest.po_prev), known);
-        }
-        let own = newest.thread as usize;
-        let (_, last_store) = self.last_in_order(newest.po_prev);
-        if last_store != NONE && u32::from(known.as_flattened()[own]) <= self.event(last_store).index {
-            return true;
-        }
-        if let (&[mut row], [known]) = (self.scratch.as_slice(), known) {
-            row[own % LANES] = 0;
-            return exceeds(&[row], &[*known]);
-        }
-        exceeds_besides(&self.scratch, known, own)
+        let own = self.happens_before.entry(from, newest.thread as usize);
+        newest.kind == EventKind::Load
+            && if self.watched {
+                let (_, last_store) = self.last_in_order(newest.po_prev);
+                last_store == NONE || own > self.event(last_store).index
+            } else {
+                own >= newest.index
+            }
     }
 
     /// The graph is a revisit of `read` in another one, and event `read + n` of that is event `map[n]` here, if any.
