@@ -133,22 +133,28 @@ impl Graph {
             EventKind::Load | EventKind::RmwRead { .. } | EventKind::Store => po_prev,
             _ => return None,
         };
-        if before == NONE || self.event(newest).kind != EventKind::Store {
+        if before == NONE {
             return None;
         }
-        // What the thread has read before has been committed, and so has all before it.
-        let committed = if read_prev == NONE { NONE } else { self.event(read_prev).source };
+        // How many events of its thread come before. What the access's thread has read before has been committed, and so
+        // has all before it.
         let owner = self.event(newest).thread;
+        let known = self.happens_before.entry(before, owner as usize);
+        let committed = if read_prev == NONE { NONE } else { self.event(read_prev).source };
+        if committed != NONE && self.event(committed).thread == owner && self.event(committed).index + 1 >= known {
+            return None;
+        }
         let mut store = newest;
         loop {
-            if store == committed {
+            let event = self.event(store);
+            if store == committed || event.thread != owner || event.kind != EventKind::Store {
                 return None;
             }
-            if self.happens_before(store, before) {
+            if event.index < known {
                 break;
             }
-            store = self.event(store).co_prev;
-            if store == NONE || self.event(store).thread != owner || self.event(store).kind != EventKind::Store {
+            store = event.co_prev;
+            if store == NONE {
                 return None;
             }
         }
