@@ -26,13 +26,14 @@ macro_rules! corpus {
     };
 }
 
-const SUBJECTS: [Subject; 7] = [
+const SUBJECTS: [Subject; 8] = [
     Subject { name: "fib", text: corpus!("fib"), executions: 218_243, goal: 450_000 },
     Subject { name: "lastzero", text: corpus!("lastzero"), executions: 15_360, goal: 90_000 },
     Subject { name: "readers", text: corpus!("readers"), executions: 65_536, goal: 330_000 },
     Subject { name: "queue", text: corpus!("queue"), executions: 10_174, goal: 165_000 },
     Subject { name: "stack", text: corpus!("stack"), executions: 58_722, goal: 180_000 },
     Subject { name: "long", text: include_str!("programs/long.weak"), executions: 4, goal: 0 },
+    Subject { name: "apart", text: include_str!("programs/apart.weak"), executions: 19, goal: 0 },
     Subject { name: "rounds", text: include_str!("programs/rounds.weak"), executions: 225, goal: 0 },
 ];
 

@@ -59,7 +59,7 @@ impl Graph {
     #[inline]
     pub(super) fn unordered_store(&self, load: u32) -> Option<u32> {
         let Event { kind, thread, source, po_prev, .. } = *self.event(load);
-        if kind != EventKind::Load || po_prev == NONE {
+        if kind != EventKind::Load || po_prev == NONE || source == NONE || self.event(source).thread == thread {
             return None;
         }
         let last_load = self.event(po_prev).last_load;
