@@ -22,7 +22,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use weakspot_model::ir::Program;
-use weakspot_model::task::{Budget, Progress};
+use weakspot_model::task::{Budget, Limit, Progress};
 
 use crate::exhaustive::{Checker, ExploreOptions, explorer_for};
 use crate::interpreter::Interpreter;
@@ -300,6 +300,12 @@ fn work(
 ) {
     let mut system = Interpreter::new(program, options.unroll);
     while let Some(Job { key, subtree }) = crew.next_job() {
+        if subtree.is_some()
+            && let Some(limit) = budget.exhausted(system.bytes())
+        {
+            stop_at(limit, crew, &key, done);
+            return;
+        }
         let worker = Worker { reserve, ..crew.worker(key.clone()) };
         let mut checker = Checker::new(&system, options, budget, progress, Some(worker));
         let mut explorer = explorer_for(&mut system, options);
@@ -312,7 +318,19 @@ fn work(
         outcome.events = explorer.counters().events;
         outcome.exhaustive = ended.is_continue();
         let found = ended.is_break() && outcome.limit.is_none() && !overtaken;
+        if outcome.limit.is_some() {
+            crew.give_up();
+        }
         done.lock().unwrap_or_else(PoisonError::into_inner).push((key.clone(), outcome));
         crew.finish(&key, found);
     }
+}
+
+/// A limit is reached before a subtree has been begun. A worker that looked at the clock only within its subtrees would
+/// never do so as long as all of them are small.
+fn stop_at(limit: Limit, crew: &Crew, key: &Key, done: &Mutex<Vec<(Key, Outcome)>>) {
+    crew.give_up();
+    let outcome = Outcome { limit: Some(limit), ..Outcome::default() };
+    done.lock().unwrap_or_else(PoisonError::into_inner).push((key.clone(), outcome));
+    crew.finish(key, false);
 }

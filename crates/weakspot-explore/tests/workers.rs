@@ -123,6 +123,34 @@ fn a_time_limit_ends_every_worker() {
     }
 }
 
+/// Workers that are given many small parts look at the limits although no part is long enough for a look of its own.
+#[test]
+fn many_small_parts_do_not_outlast_a_limit() {
+    let readers = program(include_str!("../../../corpus/bench/readers.weak"));
+    let budget = Budget::unlimited();
+    budget.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+    for jobs in [2, 3, 4] {
+        let options = ExploreOptions { all: true, jobs, alone: Duration::ZERO, ..ExploreOptions::default() };
+        let outcome = explore(&readers, &options, &budget, &());
+        assert_eq!(outcome.limit, Some(Limit::Cancelled));
+        assert!(!outcome.exhaustive && outcome.executions <= 1024 * jobs as u64, "{}", outcome.executions);
+    }
+}
+
+/// Long executions are looked at more often than every so many of them.
+#[test]
+fn long_executions_do_not_outlast_a_limit() {
+    let long = program("shared x, y; thread a[2] { let i = 0; while i < 400 { x = i; let r = y; y = r; i = i + 1; } }");
+    let budget = Budget::unlimited();
+    budget.cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+    for jobs in [1, 2] {
+        let options = ExploreOptions { all: true, jobs, ..ExploreOptions::default() };
+        let outcome = explore(&long, &options, &budget, &());
+        assert_eq!(outcome.limit, Some(Limit::Cancelled));
+        assert!(outcome.executions <= 200 * jobs as u64, "{}", outcome.executions);
+    }
+}
+
 /// Remembers what a search said about itself.
 #[derive(Default)]
 struct Heard(std::sync::Mutex<Vec<f64>>);
