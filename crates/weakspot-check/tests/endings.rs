@@ -49,3 +49,45 @@ fn an_execution_without_end_is_one() {
     let text = "shared x; thread a { loop { let v = choose(0..=1); assume(v == 1); fence; x = v; assume(v == 0); } }";
     assert!(matches!(verdict(text, None, MemoryModel::Tso), Verdict::Bounded(Bound::NothingEnds)));
 }
+
+#[test]
+fn waiting_for_what_never_comes_is_no_execution() {
+    let nothing_ends = |found: &Verdict| matches!(found, Verdict::Bounded(Bound::NothingEnds));
+    assert_everywhere("shared x; thread a { x = 1; } thread b { await(x == 2); }", nothing_ends);
+    assert_everywhere("shared l = 1; thread a { while swap(l, 1) == 1 { } l = 0; }", nothing_ends);
+    assert_everywhere("shared x; thread a { let r = x; while r == 0 { } x = 1; }", nothing_ends);
+    let two = "shared x, y; thread a { await(x == 1); y = 1; } thread b { await(y == 1); x = 1; }";
+    assert_everywhere(two, nothing_ends);
+    let after_work = "shared x; thread a { loop { await(x < 2); x = x + 1; } }";
+    for engine in [None, Some(Engine::Attack)] {
+        let found = verdict(after_work, engine, MemoryModel::Tso);
+        assert!(nothing_ends(&found), "{found:?}");
+    }
+}
+
+#[test]
+fn waiting_in_some_executions_is_no_harm() {
+    let safe = |found: &Verdict| matches!(found, Verdict::Safe);
+    assert_everywhere("shared x; thread a { x = 1; x = 2; } thread b { await(x == 1); }", safe);
+    assert_everywhere("shared x; thread a { x = 1; } thread b { await(x == 1); }", safe);
+}
+
+#[test]
+fn loops_that_are_meant_to_have_no_end_are_executions() {
+    let texts = [
+        "shared x; thread a { loop { let r = x; } } thread b { x = 1; }",
+        "shared x, y; thread a { loop { let r = x; let s = y; } }",
+        "shared x; thread a { loop { x = 0; } } thread b { await(x == 1); }",
+        "shared x; thread a { while true { await(x == 0); x = 1; } } thread b { while true { await(x == 1); x = 0; } }",
+        "thread a { loop { } }",
+        // two threads go round; the way that changes memory leads across what was seen
+        "shared x; thread a { loop { await(x == 0); x = 1; } } thread b { loop { await(x == 1); x = 0; } }
+         thread c { await(x == 2); }",
+    ];
+    for text in texts {
+        for model in MODELS {
+            let found = verdict(text, None, model);
+            assert!(matches!(found, Verdict::Safe), "{model:?}: {found:?} of {text}");
+        }
+    }
+}
