@@ -173,7 +173,7 @@ bound\" is all of them.";
 const READING: &str = "\
 What must agree: the facts above, and how fast the number of interleavings grows from bound to bound. What differs: the
 paper counts interleavings of C# programs under CHESS, whose main thread starts the others in a fixed order, so that
-with no preemption there are other numbers of interleavings (in Dekker and bakery one where we have two, in takequeue three);
+with no preemption there are other numbers of interleavings (in bakery one where we have two, in takequeue three);
 it does not print its programs, and the number of accesses in a loop that waits depends on them. Our programs have no accesses beyond those of the algorithm, so a larger part of the
 interleavings is borderline. The corrected programs have fences, which are places to switch, so they have more
 interleavings than the originals as soon as there are preemptions.";
