@@ -53,6 +53,7 @@ mod rounds;
 mod script;
 mod subtree;
 mod unblock;
+mod visitor;
 mod wakeups;
 mod workspace;
 mod writes;
@@ -69,6 +70,7 @@ pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
 pub use restart::Divergence;
 pub use subtree::Subtree;
+pub use visitor::{Ending, Visitor};
 pub use wakeups::MOST_FRUITLESS;
 pub use workspace::Workspace;
 
@@ -76,51 +78,6 @@ pub use workspace::Workspace;
 const FREE: i64 = 0;
 /// Value of a mutex that is held.
 const HELD: i64 = 1;
-
-/// How an explored graph ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// Every thread has ended and the specification holds.
-    Complete,
-    /// Every thread has ended and the specification does not hold.
-    Wrong,
-    /// Nobody can move and somebody has not ended.
-    Deadlock,
-    /// A thread has failed; the others went as far as they could.
-    Failed,
-    /// No execution: a false `assume`, or a thread that waits for something that is there; or one that never ends: a
-    /// loop that waits for something that does not come.
-    Blocked,
-    /// A thread reached the bound on loop rounds.
-    Bounded,
-    /// A thread spins without events.
-    Spinning,
-    /// Nobody can move, and somebody goes round a loop that waits for what nobody will write (only without tokens).
-    Livelock,
-    /// There are more events than one execution may have, or more revisits that lead from one to the next; the search has
-    /// to stop.
-    TooLong,
-}
-
-/// Told about every explored graph.
-pub trait Visitor<S: System> {
-    /// A thread has just failed: its last event is the newest of the graph that belongs to it.
-    fn failed(&mut self, graph: &Graph, system: &mut S, thread: ThreadId) -> ControlFlow<()>;
-
-    /// A graph that cannot be extended.
-    fn ended(&mut self, graph: &Graph, system: &mut S, ending: Ending) -> ControlFlow<()>;
-
-    /// This part of the search is done; all parts together are 1.
-    fn covered(&mut self, _share: f64) {}
-
-    /// Is there somebody who would take a part of the search?
-    fn wants_work(&self) -> bool {
-        false
-    }
-
-    /// A part of the search that will not be done here.
-    fn take(&mut self, _subtree: Subtree) {}
-}
 
 /// Something to come back to: truncate the graph, then do it.
 #[derive(Debug, Clone, Copy)]
