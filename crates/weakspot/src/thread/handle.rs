@@ -6,6 +6,7 @@ use std::io;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::carried::{Carried, is_send};
 use super::{Scope, ScopedJoinHandle, Thread};
 use crate::rt::{self, Place, counts};
 
@@ -19,14 +20,19 @@ pub(super) type Packet<T> = Arc<Mutex<Option<T>>>;
 pub struct JoinHandle<T>(Handle<T>);
 
 enum Handle<T> {
-    Outside { handle: std::thread::JoinHandle<T>, thread: Thread },
+    Outside { handle: std::thread::JoinHandle<Carried<T>>, thread: Thread },
     Model { number: u32, thread: Thread, packet: Packet<T> },
 }
 
 impl<T> Handle<T> {
-    fn outside(handle: std::thread::JoinHandle<T>) -> Self {
+    /// A real thread.
+    fn outside(builder: std::thread::Builder, body: impl FnOnce() -> Carried<T> + Send + 'static) -> io::Result<Self>
+    where
+        T: 'static,
+    {
+        let handle = builder.spawn(body)?;
         let thread = Thread::of_outside(handle.thread().clone());
-        Self::Outside { handle, thread }
+        Ok(Self::Outside { handle, thread })
     }
 }
 
@@ -35,7 +41,7 @@ impl<T> JoinHandle<T> {
     #[track_caller]
     pub fn join(self) -> Result<T> {
         match self.0 {
-            Handle::Outside { handle, .. } => handle.join(),
+            Handle::Outside { handle, .. } => handle.join().map(Carried::into_inner),
             Handle::Model { number, packet, .. } => join(number, &packet),
         }
     }
@@ -91,25 +97,33 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    match rt::current() {
-        None => JoinHandle(Handle::outside(std::thread::spawn(body))),
-        Some(_) => JoinHandle(spawn_in_model(None, body, Location::caller())),
+    match Builder::new().spawn(body) {
+        Ok(handle) => handle,
+        Err(error) => panic!("failed to spawn thread: {error}"),
     }
 }
 
-/// Starts a thread of a model. Neither the closure nor its value need be `Send`: all threads of a model run on one OS
-/// thread.
+/// Starts a thread as loom does it. In a model neither the closure nor its value need be `Send`: all threads of a model
+/// run on one OS thread. Outside it is a real thread, and they must be.
 ///
 /// # Panics
-/// Outside a model.
+/// Outside a model, if they are not.
 #[track_caller]
 pub fn spawn_local<F, T>(body: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + 'static,
     T: 'static,
 {
-    assert!(rt::in_model(), "a thread is spawned outside of `model`");
-    JoinHandle(spawn_in_model(None, body, Location::caller()))
+    if rt::in_model() {
+        return JoinHandle(spawn_in_model(None, body, Location::caller()));
+    }
+    let carried = is_send::<T>().then(|| Carried::new(body)).flatten();
+    let body = carried.expect("outside of `model` a thread's closure and its value must be `Send`, and these are not");
+    let run = move || Carried::new(body.into_inner()()).expect("invariant: its type is `Send`");
+    match Handle::outside(std::thread::Builder::new(), run) {
+        Ok(handle) => JoinHandle(handle),
+        Err(error) => panic!("failed to spawn thread: {error}"),
+    }
 }
 
 fn spawn_in_model<F, T>(name: Option<String>, body: F, place: Place) -> Handle<T>
@@ -165,7 +179,7 @@ impl Builder {
         if rt::in_model() {
             return Ok(JoinHandle(spawn_in_model(self.name, body, Location::caller())));
         }
-        Ok(JoinHandle(Handle::outside(self.outside().spawn(body)?)))
+        Ok(JoinHandle(Handle::outside(self.outside(), move || Carried::of_send(body()))?))
     }
 
     /// Starts a thread that may borrow from the one that made the scope.

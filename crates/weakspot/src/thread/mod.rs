@@ -3,6 +3,7 @@
 //! Threads of a model are coroutines. Starting, beginning, ending and joining are events that cost no executions, and
 //! full fences for store buffers. An execution is over when every thread has ended, joined or not.
 
+mod carried;
 mod handle;
 mod local;
 mod scoped;
