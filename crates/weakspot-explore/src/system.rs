@@ -180,6 +180,8 @@ pub enum LeftOut {
     Unsure,
     /// The loop counts its rounds and fails after many: the failure.
     Fails,
+    /// The loop waits for something that is no event, and went on when it had changed: what comes then.
+    Unseen,
 }
 
 /// One step of a run that is made again: see [`System::repeat`].

@@ -29,7 +29,7 @@ use weakspot_explore::trust::Subtree;
 
 use crate::builder::Builder;
 use crate::judge::{Judge, Part};
-use crate::model::{explore, explore_part};
+use crate::model::{explore, explore_part, may_go_on};
 use crate::report::Bound;
 use crate::rt::counts::Observed;
 use crate::rt::runtime::{LoopsLeftOut, MOST_WORKERS, Runtime, ThreadNumbers};
@@ -158,7 +158,7 @@ fn work(builder: &Builder, runtime: &Runtime, start: Instant, office: &Office) {
         }
         let observed = std::mem::take(&mut runtime.counts.borrow_mut().found);
         let in_the_way = runtime.in_the_way.get();
-        runtime.finish_run(!observed && !in_the_way && judge.report.failure.is_none());
+        runtime.finish_run(!observed && !in_the_way && may_go_on(&judge.report));
         if observed || in_the_way {
             let mut trouble = locked(&office.trouble);
             trouble.in_the_way |= in_the_way;

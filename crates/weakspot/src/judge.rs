@@ -358,7 +358,9 @@ impl Visitor<Live<'_>> for Judge<'_> {
             }
             Ending::Livelock => {
                 let message = format!("livelock: nobody can end the waiting{}", runtime.describe_waiting());
-                Some(Failure::new(FailureKind::Livelock, message))
+                let ends = runtime.ends_nevertheless();
+                self.report.blocked += u64::from(ends);
+                (!ends).then(|| Failure::new(FailureKind::Livelock, message))
             }
             Ending::TooLong => Some(longest_loop(runtime, self.builder.max_events)),
         };

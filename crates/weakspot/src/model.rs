@@ -111,11 +111,17 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
             }
         };
         let observed = std::mem::take(&mut runtime.counts.borrow_mut().found);
-        runtime.finish_run(!observed && judge.report.failure.is_none());
+        runtime.finish_run(!observed && may_go_on(&judge.report));
         if !observed {
             return judge;
         }
     }
+}
+
+/// May the threads of the last run be brought to their end? Those of one that is not what it was before may: what they hold
+/// may be something that outlives the run.
+pub(crate) fn may_go_on(report: &Report) -> bool {
+    report.failure.as_ref().is_none_or(|failure| matches!(failure.kind, FailureKind::NotDeterministic))
 }
 
 /// Preemptions of the schedules that are explored one by one if nobody says how many.
@@ -134,7 +140,7 @@ fn step_by_step_if_need_be<'b>(
         return explored;
     };
     let place = place.as_ref().map(|place| format!(" (seen at {place})")).unwrap_or_default();
-    runtime.finish_run(false);
+    runtime.finish_run(true);
     let most = builder.max_preemptions.unwrap_or(FEW_PREEMPTIONS);
     let mut judge = schedules::bounded(builder, runtime, most, start);
     if matches!(judge.report.failure, Some(Failure { kind: FailureKind::NotDeterministic, .. })) {

@@ -73,6 +73,9 @@ fn run(runtime: &Runtime, model: MemoryModel, moves: &[Move]) -> Option<Failure>
             Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
         }
         Rest::Deadlock => Some(Failure::new(FailureKind::Deadlock, format!("deadlock{}", runtime.describe_waiting()))),
-        Rest::Livelock => Some(Failure::new(FailureKind::Livelock, format!("livelock{}", runtime.describe_waiting()))),
+        Rest::Livelock => {
+            let message = format!("livelock{}", runtime.describe_waiting());
+            (!runtime.ends_nevertheless()).then(|| Failure::new(FailureKind::Livelock, message))
+        }
     }
 }

@@ -106,6 +106,10 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
                 "fails after more rounds than `max_spins` without news from other threads: it was taken to wait, since a \
                  fair scheduler would let the others go on"
             }
+            LeftOut::Unseen => {
+                "waits for something that weakspot does not see (a `std` static or thread-local?): it went on although nothing \
+                 had changed that it looks at, and what comes then was not explored"
+            }
             LeftOut::Winds => {
                 "has rounds that differ and never ends by itself: rounds without news from other threads were not all \
                  explored"

@@ -24,6 +24,7 @@ use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{Borderline, Random, schedule_text};
 use crate::judge::{Evidence, Judge, too_long};
+use crate::model::may_go_on;
 use crate::report::Bound;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
@@ -228,7 +229,7 @@ impl<'b, 'r> Search<'b, 'r> {
     }
 
     fn finish(mut self, bound: Bound) -> Judge<'b> {
-        self.runtime.finish_run(self.judge.report.failure.is_none());
+        self.runtime.finish_run(may_go_on(&self.judge.report));
         self.judge.report.bound = self.judge.report.bound.or(Some(bound));
         self.judge
     }
@@ -370,10 +371,12 @@ impl<'b, 'r> Search<'b, 'r> {
                 FailureKind::Deadlock,
                 format!("deadlock: nobody can go on{}", runtime.describe_waiting()),
             )),
-            Rest::Livelock => Some(Failure::new(
-                FailureKind::Livelock,
-                format!("livelock: nobody can end the waiting{}", runtime.describe_waiting()),
-            )),
+            Rest::Livelock => {
+                let message = format!("livelock: nobody can end the waiting{}", runtime.describe_waiting());
+                let ends = runtime.ends_nevertheless();
+                self.judge.report.blocked += u64::from(ends);
+                (!ends).then(|| Failure::new(FailureKind::Livelock, message))
+            }
         };
         if runtime.counts.borrow().found {
             return ControlFlow::Break(());

@@ -7,7 +7,7 @@ use std::process::Command;
 use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use weakspot::sync::atomic::{AtomicBool, AtomicUsize};
 use weakspot::sync::{Arc, Mutex};
-use weakspot::{Builder, FailureKind, Report, Verdict, thread};
+use weakspot::{Bound, Builder, FailureKind, Report, Verdict, thread};
 
 fn check(test: impl Fn() + Send + Sync + 'static) -> Report {
     Builder::default().check(test)
@@ -66,6 +66,34 @@ fn a_loop_on_what_weakspot_does_not_see_is_named() {
     });
     assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::TooLong), "{report}");
     says(&report, &["anything that weakspot can see", "of `std`", &format!("bad_input.rs:{line}:")]);
+}
+
+#[test]
+fn a_loop_that_waits_for_what_weakspot_does_not_see_is_no_livelock() {
+    // What a loop does may depend on a static of `std`. Nothing that weakspot sees changes any more when the loop goes on.
+    let line = line!() + 9;
+    let body = |ends: bool| {
+        move || {
+            let hidden = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let sets = hidden.clone();
+            let thread = thread::spawn(move || sets.store(ends, SeqCst));
+            let flag = AtomicBool::new(false);
+            while !flag.load(SeqCst) {
+                flag.store(hidden.load(SeqCst), SeqCst);
+                thread::yield_now();
+            }
+            thread.join().unwrap();
+        }
+    };
+    let report = check(body(true));
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+    assert!(report.to_string().contains(&format!("bad_input.rs:{line}:")), "{report}");
+    assert!(report.to_string().contains("something that weakspot does not see"), "{report}");
+    let mut sampled = Builder::default();
+    (sampled.seed, sampled.max_executions) = (Some(1), Some(50));
+    assert!(!sampled.check(body(true)).is_failure());
+    let report = check(body(false));
+    assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Livelock), "{report}");
 }
 
 #[test]

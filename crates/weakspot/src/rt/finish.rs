@@ -5,9 +5,12 @@
 //! any order, with events that happen at once: that is one of the SC executions, and all destructors run as they should.
 //! What does not end so (a real deadlock, a thread that failed) is left behind.
 
+use weakspot_explore::system::LeftOut;
+
 use super::lane::{Effect, Operation};
 use super::runtime::{Mode, Runtime};
 use super::stacks;
+use crate::failure::SourcePlace;
 
 /// Turns that threads get until one of them comes to its end.
 const TURNS: usize = 2_000;
@@ -34,9 +37,34 @@ impl Runtime {
         self.mode.set(Mode::Explored);
     }
 
+    /// Nobody can end the waiting of the threads that are left, as far as can be seen. Lets them go on nevertheless: true if
+    /// all come to their end without a panic. Then they wait for something that is no event, and their loops are named.
+    pub(crate) fn ends_nevertheless(&self) -> bool {
+        let loops: Vec<_> = {
+            let state = self.state();
+            let waiting = state.lanes.iter().filter(|lane| lane.marker != 0 && Self::is_there(lane.operation));
+            waiting.map(|lane| SourcePlace::from(lane.marker_place)).collect()
+        };
+        self.mode.set(Mode::Free);
+        self.has_panicked.set(false);
+        self.run_free();
+        let ends = self.is_over() && !self.has_panicked.get();
+        if ends {
+            self.leave_behind();
+            let _ = self.end_run();
+            self.loops_left_out.borrow_mut().extend(loops.into_iter().map(|place| (place, LeftOut::Unseen)));
+        }
+        self.mode.set(Mode::Explored);
+        ends
+    }
+
+    fn is_there(operation: Operation) -> bool {
+        !matches!(operation, Operation::Ended | Operation::Absent)
+    }
+
     /// Has every thread ended?
     pub(crate) fn is_over(&self) -> bool {
-        self.state().lanes.iter().all(|lane| matches!(lane.operation, Operation::Ended | Operation::Absent))
+        !self.state().lanes.iter().any(|lane| Self::is_there(lane.operation))
     }
 
     fn run_free(&self) {

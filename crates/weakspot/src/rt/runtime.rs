@@ -134,6 +134,8 @@ pub(crate) struct Runtime {
     /// The workers are in each other's way: the model has to be explored by one.
     pub(crate) in_the_way: Cell<bool>,
     pub(crate) mode: Cell<Mode>,
+    /// A thread has panicked while events happened at once.
+    pub(super) has_panicked: Cell<bool>,
     /// The thread that is resumed takes the next step of the script itself.
     pub(crate) its_turn: Cell<bool>,
     /// Stores wait in simulated store buffers.
@@ -170,6 +172,7 @@ impl Runtime {
             threads_are_known: Cell::new(false),
             in_the_way: Cell::new(false),
             mode: Cell::new(Mode::Explored),
+            has_panicked: Cell::new(false),
             its_turn: Cell::new(false),
             buffered: Cell::new(false),
             strengthened: Strengthened::default(),

@@ -113,6 +113,7 @@ fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
             if explored {
                 runtime.note_failure(panics::take_failure(runtime, thread, Some(&*payload)));
             }
+            runtime.has_panicked.set(true);
             explored
         }
     };
