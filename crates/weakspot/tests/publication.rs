@@ -100,3 +100,51 @@ fn locks_and_starts_of_threads_publish() {
     });
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
 }
+
+/// A thread makes a node, uses it itself and publishes it; one that is joined looks at it, too, and so does another one.
+fn use_and_publish(store: Ordering, using: fn(&Node), reading: fn(&Node) -> u32) -> Report {
+    Builder::default().check(move || {
+        let slot = Arc::new(AtomicPtr::new(ptr::null_mut()));
+        let other = Arc::clone(&slot);
+        let thread = thread::spawn(move || {
+            let node = Node { atomic: AtomicU32::new(1), cell: UnsafeCell::new(1) };
+            let node = Arc::new(node);
+            using(&node);
+            let theirs = Arc::clone(&node);
+            assert!(thread::spawn(move || reading(&theirs)).join().unwrap() > 0);
+            other.store(Arc::into_raw(node).cast_mut(), store);
+        });
+        // SAFETY: it is null or comes from the other thread's `Arc`, which lives until that is over.
+        if let Some(node) = unsafe { slot.load(Acquire).as_ref() } {
+            assert!(reading(node) > 0);
+        }
+        thread.join().unwrap();
+        // SAFETY: the other thread has put its `Arc` there.
+        drop(unsafe { Arc::from_raw(slot.load(Relaxed)) });
+    })
+}
+
+#[test]
+fn every_thread_is_checked_and_not_only_the_first_that_uses_it() {
+    let using: [fn(&Node); 3] = [|node| assert_eq!(read_atomic(node), 1), |node| node.atomic.store(2, Release), |_| ()];
+    for using in using {
+        for reading in [read_atomic, read_cell] {
+            let report = use_and_publish(Relaxed, using, reading);
+            let Some(FailureKind::Race { first, second }) = report.failure.as_ref().map(|failure| &failure.kind) else {
+                panic!("{report}")
+            };
+            assert!(first.makes && first.thread == 1 && second.thread == 0, "{report}");
+            let report = use_and_publish(Release, using, reading);
+            assert_eq!(report.verdict, Verdict::Safe, "{report}");
+        }
+    }
+}
+
+#[test]
+fn who_acquires_what_the_maker_has_released_to_the_atomic_itself_comes_after_its_making() {
+    let acquire = |node: &Node| node.atomic.load(Acquire);
+    let report = use_and_publish(Relaxed, |node| node.atomic.store(2, Release), acquire);
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    let report = use_and_publish(Relaxed, |node| node.atomic.store(2, Relaxed), acquire);
+    assert!(matches!(report.failure.unwrap().kind, FailureKind::Race { .. }));
+}

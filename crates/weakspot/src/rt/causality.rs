@@ -13,6 +13,7 @@
 //! is exact for each trace: happens-before depends on reads-from and release sequences alone, not on the interleaving.
 
 use super::Place;
+use super::objects::NO_BIRTH;
 
 /// No clock.
 const NO_CLOCK: u32 = u32::MAX;
@@ -146,9 +147,19 @@ pub(crate) struct Access {
     pub(crate) writes: bool,
 }
 
+/// What an access to plain memory races with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Racing {
+    Access(Access),
+    /// Its making, in this allocation.
+    Making(u32),
+}
+
 /// Plain memory: its last write, and the reads since.
 #[derive(Debug, Clone, Copy)]
 struct Plain {
+    /// The allocation it was made in.
+    birth: u32,
     write: Option<Access>,
     /// The newest in the list of reads, or `u32::MAX`.
     reads: u32,
@@ -333,9 +344,13 @@ impl Causality {
     }
 
     /// Does this allocation, counted from 0, happen before what the thread does next?
-    pub(crate) fn knows_birth(&mut self, thread: u32, number: usize) -> bool {
+    pub(crate) fn knows_birth(&mut self, thread: u32, number: u32) -> bool {
         self.catch_up();
-        let (maker, time) = self.births[number];
+        self.is_after_birth(thread, number)
+    }
+
+    fn is_after_birth(&self, thread: u32, number: u32) -> bool {
+        let (maker, time) = self.births[number as usize];
         self.threads.entry(Self::knows(thread), maker) >= time
     }
 
@@ -492,9 +507,9 @@ impl Causality {
         }
     }
 
-    /// New plain memory.
-    pub(crate) fn add_plain(&mut self) -> u32 {
-        self.plains.push(Plain { write: None, reads: u32::MAX });
+    /// New plain memory, made in this allocation.
+    pub(crate) fn add_plain(&mut self, birth: u32) -> u32 {
+        self.plains.push(Plain { birth, write: None, reads: u32::MAX });
         self.plains.len() as u32 - 1
     }
 
@@ -511,20 +526,21 @@ impl Causality {
         self.touches.iter().rev().filter(conflicts).find(|touch| !knows(touch)).map(|touch| touch.thread)
     }
 
-    /// An access to plain memory; the access it races with, if any.
-    pub(crate) fn access(&mut self, thread: u32, plain: u32, writes: bool, place: Place) -> Result<(), Access> {
+    /// An access to plain memory; what it races with, if anything.
+    pub(crate) fn access(&mut self, thread: u32, plain: u32, writes: bool, place: Place) -> Result<(), Racing> {
         self.catch_up();
-        let Plain { write, reads } = self.plains[plain as usize];
-        if let Some(write) = write
-            && !self.happened_before(&write, thread)
-        {
-            return Err(write);
+        let Plain { birth, write, reads } = self.plains[plain as usize];
+        match write {
+            Some(write) if !self.happened_before(&write, thread) => return Err(Racing::Access(write)),
+            // What happens after a write happens after the making, too.
+            None if birth != NO_BIRTH && !self.is_after_birth(thread, birth) => return Err(Racing::Making(birth)),
+            _ => {}
         }
         let time = self.threads.entry(Self::knows(thread), thread);
         let access = Access { thread, time, place, writes };
         if writes {
-            self.reads_before(reads, thread)?;
-            self.plains[plain as usize] = Plain { write: Some(access), reads: u32::MAX };
+            self.reads_before(reads, thread).map_err(Racing::Access)?;
+            self.plains[plain as usize] = Plain { birth, write: Some(access), reads: u32::MAX };
         } else {
             self.note_read(plain, access);
         }

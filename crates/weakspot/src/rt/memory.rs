@@ -20,6 +20,8 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 
+use super::objects::{Object, Stamp};
+use super::runtime::State;
 use super::{Place, Runtime};
 use crate::failure::{Failure, RacingAccess};
 
@@ -52,28 +54,57 @@ impl Runtime {
         allocated
     }
 
-    /// The current thread uses an atomic or a cell for the first time in this run: its making must happen before.
-    pub(crate) fn check_birth(&self, address: usize, writes: bool, place: Place) {
-        let thread = self.thread.get();
-        if !self.is_free()
-            && let Some(maker) = self.unordered_birth(thread, address)
-        {
-            self.fail_with(Failure::race_with(thread, writes, place, maker));
+    /// An atomic is used for the first time in this run: notes who has made it, if that was a thread of the run.
+    #[inline]
+    pub(crate) fn note_making(&self, stamp: &Stamp, object: u32) {
+        let state = &mut *self.state();
+        if let Some(birth) = state.birth_at(std::ptr::from_ref(stamp).addr()) {
+            state.objects[object as usize].birth = birth;
+            stamp.bear();
         }
     }
 
-    /// Who has made this memory, if that does not happen before what the thread does next.
-    fn unordered_birth(&self, thread: u32, address: usize) -> Option<RacingAccess> {
-        let state = &mut *self.state();
-        let number = state.births.iter().rposition(|birth| birth.start <= address && address < birth.end)?;
-        let Birth { thread: maker, events, .. } = state.births[number];
-        let lane = &state.lanes[thread as usize];
-        let is_inherited = lane.parent == maker && number < lane.births_of_parent;
-        if maker == thread || is_inherited || state.causality.knows_birth(thread, number) {
-            return None;
+    /// The current thread has accessed an atomic that was made in this run: its making must happen before.
+    pub(crate) fn check_making(&self, object: u32, writes: bool, place: Place) {
+        if self.is_free() || self.buffered.get() {
+            return;
         }
-        let next = state.log[events..].iter().find(|happened| happened.thread == maker)?;
-        Some(RacingAccess { thread: maker, writes: true, makes: true, place: next.place.into() })
+        let thread = self.thread.get();
+        let maker = {
+            let state = &mut *self.state();
+            let Object { birth, aware, .. } = state.objects[object as usize];
+            if aware & 1 << thread != 0 {
+                return;
+            }
+            state.objects[object as usize].aware |= 1 << thread;
+            if state.knows_birth(thread, birth) { None } else { state.maker(birth) }
+        };
+        if let Some(maker) = maker {
+            self.fail_with(Failure::race_with(thread, writes, place, maker));
+        }
+    }
+}
+
+impl State {
+    /// The number of the allocation that an address is in.
+    pub(super) fn birth_at(&self, address: usize) -> Option<u32> {
+        let birth = self.births.iter().rposition(|birth| birth.start <= address && address < birth.end)?;
+        Some(birth as u32)
+    }
+
+    /// Does an allocation happen before what the thread does next?
+    fn knows_birth(&mut self, thread: u32, birth: u32) -> bool {
+        let maker = self.births[birth as usize].thread;
+        let lane = &self.lanes[thread as usize];
+        let is_inherited = lane.parent == maker && (birth as usize) < lane.births_of_parent;
+        maker == thread || is_inherited || self.causality.knows_birth(thread, birth)
+    }
+
+    /// Who has made something, if it has done anything since.
+    pub(super) fn maker(&self, birth: u32) -> Option<RacingAccess> {
+        let Birth { thread, events, .. } = self.births[birth as usize];
+        let next = self.log[events..].iter().find(|happened| happened.thread == thread)?;
+        Some(RacingAccess { thread, writes: true, makes: true, place: next.place.into() })
     }
 }
 

@@ -20,8 +20,13 @@ use weakspot_explore::system::UNBOUND;
 use super::Place;
 use super::runtime::{Company, Runtime};
 
-/// Bits of a stamp that are the number of an object.
+/// Bits of a stamp that are not the number of a run.
 const OBJECT_BITS: u32 = 24;
+/// The one of them that says that a thread of the run has made the object; the others are its number.
+const BORN: u64 = 1 << (OBJECT_BITS - 1);
+
+/// No allocation.
+pub(crate) const NO_BIRTH: u32 = u32::MAX;
 
 /// An object of a run.
 #[derive(Debug, Clone, Copy)]
@@ -36,11 +41,16 @@ pub(crate) struct Object {
     pub(crate) held: bool,
     /// By whom, and since where, if it is.
     pub(crate) holder: (u32, Place),
+    /// The allocation of this run that it was made in, counted from 0.
+    pub(crate) birth: u32,
+    /// Threads whose accesses are known to come after its making, one bit for each.
+    pub(crate) aware: u64,
 }
 
 impl Object {
     pub(crate) fn new(initial: u64, first_use: Place) -> Self {
-        Self { cell: UNBOUND, initial, value: initial, held: false, holder: (0, first_use) }
+        let holder = (0, first_use);
+        Self { cell: UNBOUND, initial, value: initial, held: false, holder, birth: NO_BIRTH, aware: 0 }
     }
 }
 
@@ -65,7 +75,18 @@ impl Stamp {
     /// The number in this run, if it was used in it.
     pub(crate) fn used(&self, runtime: &Runtime) -> Option<u32> {
         let stamp = self.stamp.load(Ordering::Relaxed);
-        (stamp >> OBJECT_BITS == runtime.run.get()).then_some((stamp & ((1 << OBJECT_BITS) - 1)) as u32)
+        (stamp >> OBJECT_BITS == runtime.run.get()).then_some((stamp & (BORN - 1)) as u32)
+    }
+
+    /// Has a thread of the run made the object? To be asked after [`Self::object`].
+    #[inline]
+    pub(crate) fn is_born(&self) -> bool {
+        self.stamp.load(Ordering::Relaxed) & BORN != 0
+    }
+
+    /// A thread of the run has made the object.
+    pub(crate) fn bear(&self) {
+        self.stamp.fetch_or(BORN, Ordering::Relaxed);
     }
 
     /// The number in this run. `value` is what it holds; `reset` gives it its first value back.
@@ -73,7 +94,7 @@ impl Stamp {
     pub(crate) fn object(&self, runtime: &Runtime, value: impl Fn() -> u64, reset: impl Fn(u64), place: Place) -> u32 {
         let stamp = self.stamp.load(Ordering::Relaxed);
         if stamp >> OBJECT_BITS == runtime.run.get() {
-            return (stamp & ((1 << OBJECT_BITS) - 1)) as u32;
+            return (stamp & (BORN - 1)) as u32;
         }
         if self.take_over(runtime, stamp, place) {
             self.first.store(value(), Ordering::Relaxed);

@@ -3,9 +3,9 @@
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::causality::Sync;
+use super::causality::{Racing, Sync};
 use super::lane::{Happened, Operation};
-use super::objects::Stamp;
+use super::objects::{NO_BIRTH, Stamp};
 use super::runtime::Company;
 use super::{Place, Runtime, current};
 use crate::failure::{Failure, RacingAccess};
@@ -54,15 +54,13 @@ impl Tracked {
         }
         let thread = runtime.thread.get();
         let (stamp, run) = (self.stamp.load(Ordering::Relaxed), runtime.run.get());
-        if stamp >> NUMBER_BITS != run {
-            runtime.check_birth(std::ptr::from_ref(self).addr(), writes, place);
-        }
         let race = {
             let mut state = runtime.state();
             let plain = if stamp >> NUMBER_BITS == run {
                 (stamp & ((1 << NUMBER_BITS) - 1)) as u32
             } else {
-                let plain = state.causality.add_plain();
+                let birth = state.birth_at(std::ptr::from_ref(self).addr());
+                let plain = state.causality.add_plain(birth.unwrap_or(NO_BIRTH));
                 let new = run << NUMBER_BITS | u64::from(plain);
                 if runtime.company == Company::Alone {
                     self.stamp.store(new, Ordering::Relaxed);
@@ -74,10 +72,16 @@ impl Tracked {
                 }
                 plain
             };
-            state.causality.access(thread, plain, writes, place)
+            match state.causality.access(thread, plain, writes, place) {
+                Ok(()) => None,
+                Err(Racing::Access(other)) => Some(Failure::race(thread, writes, place, other)),
+                Err(Racing::Making(birth)) => {
+                    state.maker(birth).map(|maker| Failure::race_with(thread, writes, place, maker))
+                }
+            }
         };
-        if let Err(other) = race {
-            runtime.fail_with(Failure::race(thread, writes, place, other));
+        if let Some(race) = race {
+            runtime.fail_with(race);
         }
     }
 }

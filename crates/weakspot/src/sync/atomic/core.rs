@@ -1,5 +1,6 @@
 //! What all atomics have in common: how an access becomes an event.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use weakspot_model::buffer::MemoryModel;
@@ -32,19 +33,31 @@ pub(super) struct Access<'a, M: Memory> {
     memory: &'a M,
     object: u32,
     place: Place,
+    /// Was it made by a thread of this run?
+    is_born: bool,
 }
 
 impl<'a, M: Memory> Access<'a, M> {
     #[inline]
     pub(super) fn new(runtime: &'a Runtime, stamp: &Stamp, memory: &'a M, place: Place) -> Self {
+        let is_new = Cell::new(false);
         let first = || {
-            if !runtime.buffered.get() {
-                runtime.check_birth(std::ptr::from_ref(stamp).addr(), false, place);
-            }
+            is_new.set(true);
             memory.get()
         };
         let object = stamp.object(runtime, first, |first| memory.set(first), place);
-        Self { runtime, memory, object, place }
+        if is_new.get() {
+            runtime.note_making(stamp, object);
+        }
+        Self { runtime, memory, object, place, is_born: stamp.is_born() }
+    }
+
+    /// The access has happened: the making of the atomic must have happened before.
+    #[inline]
+    fn check_making(&self, writes: bool) {
+        if self.is_born {
+            self.runtime.check_making(self.object, writes, self.place);
+        }
     }
 
     #[inline]
@@ -64,6 +77,7 @@ impl<'a, M: Memory> Access<'a, M> {
             }
         };
         self.runtime.synchronise_load(self.object, sync_of(order));
+        self.check_making(false);
         bits
     }
 
@@ -93,6 +107,7 @@ impl<'a, M: Memory> Access<'a, M> {
         } else {
             self.runtime.synchronise_plain_store(self.object, sync_of(order), self.place);
         }
+        self.check_making(true);
     }
 
     #[inline]
@@ -149,6 +164,7 @@ impl<'a, M: Memory> Access<'a, M> {
             }
             None => self.runtime.synchronise_rmw(self.object, sync_of(failure), false),
         }
+        self.check_making(true);
         old
     }
 }
