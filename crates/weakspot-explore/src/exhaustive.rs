@@ -21,7 +21,7 @@ use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shor
 use crate::parallel::{self, Worker};
 use crate::reorder::{may_reorder, possible_pairs};
 use crate::system::{System, Token};
-use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor};
+use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor, Workspace};
 
 /// Which monitor watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +110,7 @@ pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, pro
     let mut explorer = explorer_for(&mut system, options);
     let ended = explorer.run(&mut checker);
     let events = explorer.counters().events;
+    explorer.into_workspace().leave();
     let mut outcome = checker.finish();
     outcome.events = events;
     outcome.exhaustive = ended.is_continue() && outcome.limit.is_none();
@@ -121,7 +122,7 @@ pub(crate) fn explorer_for<'s, 'p>(
     system: &'s mut Interpreter<'p>,
     options: &ExploreOptions,
 ) -> Explorer<'s, Interpreter<'p>> {
-    let mut explorer = Explorer::new(system).with_longest(options.longest);
+    let mut explorer = Explorer::using(system, Workspace::spare()).with_longest(options.longest);
     if options.spurious_wakeups {
         explorer = explorer.with_spurious_wakeups();
     }
