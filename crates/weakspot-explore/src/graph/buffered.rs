@@ -200,14 +200,50 @@ impl Graph {
     }
 
     /// Must a store have been committed when a past has gone that it is a part of?
+    #[inline]
     fn is_committed(&self, store: u32, past: Past<'_>, model: MemoryModel) -> bool {
+        if model == MemoryModel::Pso {
+            self.is_committed_by_itself(store, past)
+        } else {
+            self.is_committed_in_order(store, past)
+        }
+    }
+
+    /// The same under TSO: the thread waited, or somebody noticed this store or a later one of the thread. Noticing a store
+    /// before the next one of its cell is enough: if that is the thread's own, it is looked at as well.
+    fn is_committed_in_order(&self, store: u32, past: Past<'_>) -> bool {
+        let mut id = self.last_in(past, self.event(store).thread as usize);
+        loop {
+            let event = self.event(id);
+            match event.kind {
+                EventKind::Store => {
+                    if self.is_noticed_itself(id, event, past) {
+                        return true;
+                    }
+                }
+                EventKind::Load
+                | EventKind::Fence(FenceKind::StoreStore)
+                | EventKind::Choose
+                | EventKind::LeaveCritical
+                | EventKind::Misuse => {}
+                _ => return true,
+            }
+            if id == store {
+                return false;
+            }
+            id = event.po_prev;
+        }
+    }
+
+    /// The same under PSO, where a later store drags this one along only from behind a store fence.
+    fn is_committed_by_itself(&self, store: u32, past: Past<'_>) -> bool {
         if self.is_noticed(store, past) {
             return true;
         }
-        let Event { thread, index, cell, .. } = *self.event(store);
+        let Event { thread, cell, .. } = *self.event(store);
         let last = self.last_in(past, thread as usize);
-        // Stores after this one cannot be committed before the store: under PSO, after the first store fence.
-        let mut held_back_after = if model == MemoryModel::Pso { u32::MAX } else { index };
+        // Stores after this one cannot be committed before the store.
+        let mut held_back_after = u32::MAX;
         let mut id = last;
         while id != store {
             let event = self.event(id);
@@ -218,7 +254,7 @@ impl Graph {
                 | EventKind::LeaveCritical
                 | EventKind::Misuse => {}
                 EventKind::RmwRead { drains_all: false } | EventKind::RmwWrite { drains_all: false }
-                    if model == MemoryModel::Pso && event.cell != cell => {}
+                    if event.cell != cell => {}
                 EventKind::Fence(FenceKind::StoreStore) => held_back_after = event.index,
                 _ => return true,
             }
@@ -227,12 +263,29 @@ impl Graph {
         self.drags_along(last, held_back_after, past)
     }
 
+    /// Is there an access of another thread to the cell of a store, in a past, after the store and up to the next write?
+    #[inline]
+    fn is_noticed_itself(&self, store: u32, event: &Event, past: Past<'_>) -> bool {
+        let &Event { thread, cell, co_next, .. } = event;
+        if co_next != NONE && self.event(co_next).thread != thread {
+            // Whoever reads something later has the next write in its past.
+            return past.has(co_next, self.event(co_next)) || self.is_read(store, thread, cell, past);
+        }
+        self.is_read(store, thread, cell, past)
+    }
+
     /// Is there an access of another thread to the cell of a store, after it and in a past?
     fn is_noticed(&self, store: u32, past: Past<'_>) -> bool {
         let Event { thread, cell, co_next, .. } = *self.event(store);
+        self.is_read(store, thread, cell, past) || self.is_overwritten(thread, co_next, past)
+    }
+
+    /// Does another thread read a store, or a later write of its cell, in a past?
+    #[inline]
+    fn is_read(&self, store: u32, thread: u32, cell: u32, past: Past<'_>) -> bool {
         let width = self.threads.len();
         let last_reads = &self.last_read[cell as usize * width..][..width];
-        let is_read = last_reads.iter().enumerate().any(|(other, &last)| {
+        last_reads.iter().enumerate().any(|(other, &last)| {
             let mut read = if other == thread as usize { NONE } else { last };
             while read != NONE {
                 let event = self.event(read);
@@ -243,8 +296,7 @@ impl Graph {
                 read = event.read_prev;
             }
             false
-        });
-        is_read || self.is_overwritten(thread, co_next, past)
+        })
     }
 
     /// Is a write of another thread, in a past, among these and the later ones of the cell?
@@ -262,12 +314,18 @@ impl Graph {
         false
     }
 
-    /// Is a write, or [`NONE`], a store or a later write of its cell?
+    /// Is a write, or [`NONE`], a store or a later write of its cell? Writes of one thread are in its order.
+    #[inline]
     fn is_at_or_after(&self, mut write: u32, store: u32) -> bool {
-        while write != NONE && write != store {
-            write = self.event(write).co_prev;
+        let Event { thread, index, .. } = *self.event(store);
+        while write != NONE {
+            let event = self.event(write);
+            if event.thread == thread {
+                return event.index >= index;
+            }
+            write = event.co_prev;
         }
-        write == store
+        false
     }
 
     /// Has one of a thread's stores after event `after` of it been committed, when a past has gone? `last` is
