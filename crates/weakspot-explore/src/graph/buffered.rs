@@ -212,8 +212,12 @@ impl Graph {
     /// The same under TSO: the thread waited, or somebody noticed this store or a later one of the thread. Noticing a store
     /// before the next one of its cell is enough: if that is the thread's own, it is looked at as well.
     fn is_committed_in_order(&self, store: u32, past: Past<'_>) -> bool {
-        let mut id = self.last_in(past, self.event(store).thread as usize);
-        loop {
+        let event = self.event(store);
+        if self.is_noticed_itself(store, event, past) {
+            return true;
+        }
+        let mut id = self.last_in(past, event.thread as usize);
+        while id != store {
             let event = self.event(id);
             match event.kind {
                 EventKind::Store => {
@@ -228,11 +232,9 @@ impl Graph {
                 | EventKind::Misuse => {}
                 _ => return true,
             }
-            if id == store {
-                return false;
-            }
             id = event.po_prev;
         }
+        false
     }
 
     /// The same under PSO, where a later store drags this one along only from behind a store fence.
@@ -285,18 +287,24 @@ impl Graph {
     fn is_read(&self, store: u32, thread: u32, cell: u32, past: Past<'_>) -> bool {
         let width = self.threads.len();
         let last_reads = &self.last_read[cell as usize * width..][..width];
-        last_reads.iter().enumerate().any(|(other, &last)| {
-            let mut read = if other == thread as usize { NONE } else { last };
+        for ((other, &last), &known) in last_reads.iter().enumerate().zip(past.row) {
+            if last == NONE || known == 0 || other == thread as usize {
+                continue;
+            }
+            let mut read = last;
             while read != NONE {
                 let event = self.event(read);
-                if past.has(read, event) && counts(event) {
+                if event.index < u32::from(known) && read != past.access && counts(event) {
                     // Reads of a thread never go back in coherence.
-                    return self.is_at_or_after(event.source, store);
+                    if self.is_at_or_after(event.source, store) {
+                        return true;
+                    }
+                    break;
                 }
                 read = event.read_prev;
             }
-            false
-        })
+        }
+        false
     }
 
     /// Is a write of another thread, in a past, among these and the later ones of the cell?
