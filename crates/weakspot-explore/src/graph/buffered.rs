@@ -159,7 +159,11 @@ impl Graph {
             }
         }
         let past = Past { row: self.happens_before.row(access).as_flattened(), access };
-        (!self.is_committed(store, past, model)).then_some(store)
+        // No other thread wrote the cell after the store and before the access, and what the access's thread read is known.
+        let knower =
+            if matches!(kind, EventKind::Load | EventKind::RmwRead { .. }) { self.event(access).thread } else { owner };
+        let is_committed = self.is_read(self.event(store), knower, past) || self.is_forced(store, past, model);
+        (!is_committed).then_some(store)
     }
 
     /// Does a load, the newest event, come after a store that may still be pending and that `from`, which the load comes
@@ -200,28 +204,28 @@ impl Graph {
     }
 
     /// Must a store have been committed when a past has gone that it is a part of?
-    #[inline]
     fn is_committed(&self, store: u32, past: Past<'_>, model: MemoryModel) -> bool {
-        if model == MemoryModel::Pso {
-            self.is_committed_by_itself(store, past)
-        } else {
-            self.is_committed_in_order(store, past)
-        }
+        self.is_noticed(store, past) || self.is_forced(store, past, model)
     }
 
-    /// The same under TSO: the thread waited, or somebody noticed this store or a later one of the thread. Noticing a store
-    /// before the next one of its cell is enough: if that is the thread's own, it is looked at as well.
-    fn is_committed_in_order(&self, store: u32, past: Past<'_>) -> bool {
-        let event = self.event(store);
-        if self.is_noticed_itself(store, event, past) {
-            return true;
-        }
-        let mut id = self.last_in(past, event.thread as usize);
+    /// The same for a store that nobody noticed.
+    #[inline]
+    fn is_forced(&self, store: u32, past: Past<'_>, model: MemoryModel) -> bool {
+        if model == MemoryModel::Pso { self.is_forced_alone(store, past) } else { self.is_forced_in_order(store, past) }
+    }
+
+    /// Under TSO: the thread waited, or somebody noticed a later store of the thread. Noticing one before the next write of
+    /// its cell is enough: if that is the thread's own, it is looked at as well.
+    fn is_forced_in_order(&self, store: u32, past: Past<'_>) -> bool {
+        let mut id = self.last_in(past, self.event(store).thread as usize);
         while id != store {
             let event = self.event(id);
             match event.kind {
                 EventKind::Store => {
-                    if self.is_noticed_itself(id, event, past) {
+                    let next = event.co_next;
+                    let is_overwritten =
+                        next != NONE && self.event(next).thread != event.thread && past.has(next, self.event(next));
+                    if is_overwritten || self.is_read(event, event.thread, past) {
                         return true;
                     }
                 }
@@ -237,11 +241,8 @@ impl Graph {
         false
     }
 
-    /// The same under PSO, where a later store drags this one along only from behind a store fence.
-    fn is_committed_by_itself(&self, store: u32, past: Past<'_>) -> bool {
-        if self.is_noticed(store, past) {
-            return true;
-        }
+    /// Under PSO, where a later store drags this one along only from behind a store fence.
+    fn is_forced_alone(&self, store: u32, past: Past<'_>) -> bool {
         let Event { thread, cell, .. } = *self.event(store);
         let last = self.last_in(past, thread as usize);
         // Stores after this one cannot be committed before the store.
@@ -262,33 +263,23 @@ impl Graph {
             }
             id = event.po_prev;
         }
-        self.drags_along(last, held_back_after, past)
-    }
-
-    /// Is there an access of another thread to the cell of a store, in a past, after the store and up to the next write?
-    #[inline]
-    fn is_noticed_itself(&self, store: u32, event: &Event, past: Past<'_>) -> bool {
-        let &Event { thread, cell, co_next, .. } = event;
-        if co_next != NONE && self.event(co_next).thread != thread {
-            // Whoever reads something later has the next write in its past.
-            return past.has(co_next, self.event(co_next)) || self.is_read(store, thread, cell, past);
-        }
-        self.is_read(store, thread, cell, past)
+        held_back_after != u32::MAX && self.drags_along(last, held_back_after, past)
     }
 
     /// Is there an access of another thread to the cell of a store, after it and in a past?
     fn is_noticed(&self, store: u32, past: Past<'_>) -> bool {
-        let Event { thread, cell, co_next, .. } = *self.event(store);
-        self.is_read(store, thread, cell, past) || self.is_overwritten(thread, co_next, past)
+        let event = self.event(store);
+        self.is_read(event, event.thread, past) || self.is_overwritten(event.thread, event.co_next, past)
     }
 
-    /// Does another thread read a store, or a later write of its cell, in a past?
+    /// Does a thread read a store, or a later write of its cell, in a past? Its own thread is not asked, nor is one that is
+    /// known not to.
     #[inline]
-    fn is_read(&self, store: u32, thread: u32, cell: u32, past: Past<'_>) -> bool {
+    fn is_read(&self, store: &Event, knower: u32, past: Past<'_>) -> bool {
         let width = self.threads.len();
-        let last_reads = &self.last_read[cell as usize * width..][..width];
-        for ((other, &last), &known) in last_reads.iter().enumerate().zip(past.row) {
-            if last == NONE || known == 0 || other == thread as usize {
+        let last_reads = &self.last_read[store.cell as usize * width..][..width];
+        for ((other, &last), &known) in (0..).zip(last_reads).zip(past.row) {
+            if last == NONE || known == 0 || other == store.thread || other == knower {
                 continue;
             }
             let mut read = last;
@@ -324,12 +315,11 @@ impl Graph {
 
     /// Is a write, or [`NONE`], a store or a later write of its cell? Writes of one thread are in its order.
     #[inline]
-    fn is_at_or_after(&self, mut write: u32, store: u32) -> bool {
-        let Event { thread, index, .. } = *self.event(store);
+    fn is_at_or_after(&self, mut write: u32, store: &Event) -> bool {
         while write != NONE {
             let event = self.event(write);
-            if event.thread == thread {
-                return event.index >= index;
+            if event.thread == store.thread {
+                return event.index >= store.index;
             }
             write = event.co_prev;
         }
