@@ -426,11 +426,10 @@ impl<'a> Checker<'a> {
     /// comes before an event of that thread that need not, so that a monitor that depends on the order sees it again.
     /// Beside it, which of its steps the store is.
     fn actions_up_to(&mut self, graph: &Graph, last: u32, store: u32) -> (Vec<Action>, Option<usize>) {
-        self.lineariser.linearise_lazily(graph, graph.event(last).thread as usize);
-        let past = self.lineariser.order().iter().copied().filter(|&id| graph.happens_before(id, last));
-        let past: Vec<u32> = past.collect();
+        self.lineariser.linearise_past(graph, last);
+        let past = self.lineariser.order();
         let issued = past.iter().filter(|&&id| is_step(graph.event(id))).position(|&id| id == store);
-        (actions_of(graph, &past), issued)
+        (actions_of(graph, past), issued)
     }
 
     fn look_at_the_clock(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
