@@ -34,7 +34,7 @@ const WRONG_UNDER_SC: Expected = Expected::Verify { model: MemoryModel::Sc, verd
 
 #[test]
 fn litmus_tests_give_the_expected_answers() {
-    run_folder("corpus/litmus-weak", 444);
+    run_folder("corpus/litmus-weak", 450);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shor
 use crate::parallel::{self, Worker};
 use crate::reorder::{may_reorder, possible_pairs};
 use crate::system::{System, Token};
-use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor};
+use crate::trust::{Ending, Explorer, LONGEST, Subtree, Visitor, Workspace};
 
 /// Which monitor watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +110,7 @@ pub fn explore(program: &Program, options: &ExploreOptions, budget: &Budget, pro
     let mut explorer = explorer_for(&mut system, options);
     let ended = explorer.run(&mut checker);
     let events = explorer.counters().events;
+    explorer.into_workspace().leave();
     let mut outcome = checker.finish();
     outcome.events = events;
     outcome.exhaustive = ended.is_continue() && outcome.limit.is_none();
@@ -121,7 +122,7 @@ pub(crate) fn explorer_for<'s, 'p>(
     system: &'s mut Interpreter<'p>,
     options: &ExploreOptions,
 ) -> Explorer<'s, Interpreter<'p>> {
-    let mut explorer = Explorer::new(system).with_longest(options.longest);
+    let mut explorer = Explorer::using(system, Workspace::spare()).with_longest(options.longest);
     if options.spurious_wakeups {
         explorer = explorer.with_spurious_wakeups();
     }
@@ -425,11 +426,10 @@ impl<'a> Checker<'a> {
     /// comes before an event of that thread that need not, so that a monitor that depends on the order sees it again.
     /// Beside it, which of its steps the store is.
     fn actions_up_to(&mut self, graph: &Graph, last: u32, store: u32) -> (Vec<Action>, Option<usize>) {
-        self.lineariser.linearise_lazily(graph, graph.event(last).thread as usize);
-        let past = self.lineariser.order().iter().copied().filter(|&id| graph.happens_before(id, last));
-        let past: Vec<u32> = past.collect();
+        self.lineariser.linearise_past(graph, last);
+        let past = self.lineariser.order();
         let issued = past.iter().filter(|&&id| is_step(graph.event(id))).position(|&id| id == store);
-        (actions_of(graph, &past), issued)
+        (actions_of(graph, past), issued)
     }
 
     fn look_at_the_clock(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {

@@ -258,6 +258,13 @@ impl<'p> Interpreter<'p> {
     }
 }
 
+impl Drop for Interpreter<'_> {
+    fn drop(&mut self) {
+        // The first thread takes the table that is left last: it gets its own back.
+        self.tables.drain(..).rev().for_each(ThreadTable::leave);
+    }
+}
+
 impl System for Interpreter<'_> {
     fn restart(&mut self) {
         self.current.fill(0);

@@ -70,6 +70,17 @@ impl Lineariser {
         self.drain(graph, |_| true);
     }
 
+    /// Orders an event and what happens before it, so that before each event of its thread nothing has gone that need not.
+    /// The graph has to be consistent.
+    pub fn linearise_past(&mut self, graph: &Graph, last: u32) {
+        self.prepare(graph);
+        let thread = graph.event(last).thread as usize;
+        while self.order.last() != Some(&last) {
+            let target = self.cursor[thread];
+            self.drain(graph, |id| graph.happens_before(id, target));
+        }
+    }
+
     /// Lets the wanted events go, as long as any can.
     fn drain(&mut self, graph: &Graph, wanted: impl Fn(u32) -> bool) {
         let mut progress = true;

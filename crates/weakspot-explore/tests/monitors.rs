@@ -378,8 +378,15 @@ fn ask_the_graph<M: Monitor>(
     let (mut executions, mut findings) = (0, 0);
     let straight = Shape { threads: 2..=3, statements: 1..=4, cells: 1..=2, ..Shape::straight_line() };
     let locks = Shape { locks: true, condvars: true, branches: true, ..straight.clone() };
+    // Several stores of one thread, some of which others notice.
+    let plain = Shape { atomics: false, full_fences: false, ..Shape::straight_line() };
+    let plain = Shape { threads: 2..=2, statements: 3..=6, cells: 2..=3, ..plain };
     for seed in seeds {
-        let shape = if seed % 3 == 0 { &locks } else { &straight };
+        let shape = match seed % 6 {
+            0 | 3 => &locks,
+            1 => &plain,
+            _ => &straight,
+        };
         let program = shape.generate(seed).program();
         let program = if seed % 4 == 0 { locked_atomics(program) } else { program };
         let mut system = Interpreter::new(&program, None);
@@ -430,6 +437,26 @@ fn an_atomic_drags_along_what_a_store_fence_holds_together() {
         let mut both = Both::new(monitor, true, true);
         let _ = Explorer::new(&mut system).watching(Watching::Operational(model)).run(&mut both);
         assert_eq!(both.borderline > 0, expected, "{atomic}");
+    }
+}
+
+/// Under TSO a store that is noticed drags along all earlier ones, whatever fence comes after it.
+#[test]
+fn a_noticed_store_drags_along_those_before_it() {
+    let model = MemoryModel::Tso;
+    for (stores, expected) in [("x = 1; z = 1;", false), ("z = 1; x = 1;", true)] {
+        let text = format!(
+            "shared x, y, z;
+            thread a {{ {stores} fence(store_store); let r = y; }}
+            thread b {{ let f = z; if f == 1 {{ y = 1; let r = x; }} }}"
+        );
+        let program = compile(&SourceFile::new("test.weak", text)).unwrap().program;
+        assert_eq!(is_unsafe(&program, model), Some(expected), "{stores}");
+        let mut system = Interpreter::new(&program, None);
+        let monitor = Operational::new(model, system.threads(), system.cells());
+        let mut both = Both::new(monitor, true, true);
+        let _ = Explorer::new(&mut system).watching(Watching::Operational(model)).run(&mut both);
+        assert_eq!(both.borderline > 0, expected, "{stores}");
     }
 }
 

@@ -33,6 +33,13 @@ pub struct LocalState {
     pub registers: Vec<i64>,
 }
 
+impl Default for LocalState {
+    /// The first instruction of a thread without registers.
+    fn default() -> Self {
+        Self { pc: Pc(0), registers: Vec::new() }
+    }
+}
+
 /// What a thread is about to do, operands resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the fields are those of the instruction of the same name")]
@@ -127,12 +134,13 @@ fn run(thread: &Thread, locations: &[Location], local: &mut LocalState) -> Resul
     loop {
         let pc = local.pc;
         let fault = |kind| Fault { pc, kind };
-        let instr = thread.code[pc.index()];
-        if let Some(pause) = pause_at(instr, &local.registers, locations).map_err(fault)? {
-            return Ok(Advance::Paused { pause, jumped_back });
-        }
+        let instr = &thread.code[pc.index()];
         match step(instr, local).map_err(fault)? {
             Local::Went => {}
+            Local::Pauses => {
+                let pause = pause_at(instr, &local.registers, locations).map_err(fault)?;
+                return Ok(Advance::Paused { pause, jumped_back });
+            }
             Local::Pruned => return Ok(Advance::Pruned),
         }
         if local.pc <= pc {
@@ -155,9 +163,12 @@ fn run(thread: &Thread, locations: &[Location], local: &mut LocalState) -> Resul
 /// What a local instruction did.
 enum Local {
     Went,
+    /// Nothing: it is not a local one.
+    Pauses,
     Pruned,
 }
 
+#[inline]
 fn value(registers: &[i64], operand: Operand) -> i64 {
     match operand {
         Operand::Const(value) => value,
@@ -185,10 +196,10 @@ fn check_range(locations: &[Location], loc: Loc, value: i64) -> Result<(), Fault
     }
 }
 
-/// The pause this instruction is, if it is one.
-fn pause_at(instr: Instr, registers: &[i64], locations: &[Location]) -> Result<Option<Pause>, FaultKind> {
+/// The pause that an instruction is which is not a local one.
+fn pause_at(instr: &Instr, registers: &[i64], locations: &[Location]) -> Result<Pause, FaultKind> {
     let get = |operand| value(registers, operand);
-    Ok(Some(match instr {
+    Ok(match *instr {
         Instr::Load { place, .. } => Pause::Load { loc: resolve(registers, place)? },
         Instr::Store { place, value } => {
             let (loc, value) = (resolve(registers, place)?, get(value));
@@ -221,15 +232,16 @@ fn pause_at(instr: Instr, registers: &[i64], locations: &[Location]) -> Result<O
         Instr::LeaveCritical => Pause::LeaveCritical,
         Instr::ThreadRegister { thread, register, .. } => Pause::ThreadRegister { thread, register },
         Instr::End => Pause::End,
-        _ => return Ok(None),
-    }))
+        _ => unreachable!("invariant: local instructions do not pause"),
+    })
 }
 
-/// Executes one local instruction.
-fn step(instr: Instr, local: &mut LocalState) -> Result<Local, FaultKind> {
+/// Executes an instruction if it is a local one.
+#[inline]
+fn step(instr: &Instr, local: &mut LocalState) -> Result<Local, FaultKind> {
     let get = |operand| value(&local.registers, operand);
     let next = Pc(local.pc.0 + 1);
-    let (assign, next) = match instr {
+    let (assign, next) = match *instr {
         Instr::Set { dst, value } => (Some((dst, get(value))), next),
         Instr::Unary { dst, op, value } => (Some((dst, unary(op, get(value))?)), next),
         Instr::Binary { dst, op, left, right } => (Some((dst, binary(op, get(left), get(right))?)), next),
@@ -248,7 +260,7 @@ fn step(instr: Instr, local: &mut LocalState) -> Result<Local, FaultKind> {
             (None, next)
         }
         Instr::EnterCritical => (None, next),
-        _ => unreachable!("invariant: pauses are handled before local instructions"),
+        _ => return Ok(Local::Pauses),
     };
     if let Some((dst, value)) = assign {
         local.registers[dst.index()] = value;
@@ -266,6 +278,7 @@ pub fn unary(op: UnaryOp, value: i64) -> Result<i64, FaultKind> {
 }
 
 /// Evaluates a binary operator.
+#[inline]
 pub fn binary(op: BinaryOp, left: i64, right: i64) -> Result<i64, FaultKind> {
     let overflow = FaultKind::Overflow;
     let shift = || u32::try_from(right).ok().filter(|&n| n < 64).ok_or(FaultKind::Shift { amount: right });

@@ -159,7 +159,11 @@ impl Graph {
             }
         }
         let past = Past { row: self.happens_before.row(access).as_flattened(), access };
-        (!self.is_committed(store, past, model)).then_some(store)
+        // No other thread wrote the cell after the store and before the access, and what the access's thread read is known.
+        let knower =
+            if matches!(kind, EventKind::Load | EventKind::RmwRead { .. }) { self.event(access).thread } else { owner };
+        let is_committed = self.is_read(self.event(store), knower, past) || self.is_forced(store, past, model);
+        (!is_committed).then_some(store)
     }
 
     /// Does a load, the newest event, come after a store that may still be pending and that `from`, which the load comes
@@ -201,13 +205,48 @@ impl Graph {
 
     /// Must a store have been committed when a past has gone that it is a part of?
     fn is_committed(&self, store: u32, past: Past<'_>, model: MemoryModel) -> bool {
-        if self.is_noticed(store, past) {
-            return true;
+        self.is_noticed(store, past) || self.is_forced(store, past, model)
+    }
+
+    /// The same for a store that nobody noticed.
+    #[inline]
+    fn is_forced(&self, store: u32, past: Past<'_>, model: MemoryModel) -> bool {
+        if model == MemoryModel::Pso { self.is_forced_alone(store, past) } else { self.is_forced_in_order(store, past) }
+    }
+
+    /// Under TSO: the thread waited, or somebody noticed a later store of the thread. Noticing one before the next write of
+    /// its cell is enough: if that is the thread's own, it is looked at as well.
+    fn is_forced_in_order(&self, store: u32, past: Past<'_>) -> bool {
+        let mut id = self.last_in(past, self.event(store).thread as usize);
+        while id != store {
+            let event = self.event(id);
+            match event.kind {
+                EventKind::Store => {
+                    let next = event.co_next;
+                    let is_overwritten =
+                        next != NONE && self.event(next).thread != event.thread && past.has(next, self.event(next));
+                    if is_overwritten || self.is_read(event, event.thread, past) {
+                        return true;
+                    }
+                }
+                EventKind::Load
+                | EventKind::Fence(FenceKind::StoreStore)
+                | EventKind::Choose
+                | EventKind::LeaveCritical
+                | EventKind::Misuse => {}
+                _ => return true,
+            }
+            id = event.po_prev;
         }
-        let Event { thread, index, cell, .. } = *self.event(store);
+        false
+    }
+
+    /// Under PSO, where a later store drags this one along only from behind a store fence.
+    fn is_forced_alone(&self, store: u32, past: Past<'_>) -> bool {
+        let Event { thread, cell, .. } = *self.event(store);
         let last = self.last_in(past, thread as usize);
-        // Stores after this one cannot be committed before the store: under PSO, after the first store fence.
-        let mut held_back_after = if model == MemoryModel::Pso { u32::MAX } else { index };
+        // Stores after this one cannot be committed before the store.
+        let mut held_back_after = u32::MAX;
         let mut id = last;
         while id != store {
             let event = self.event(id);
@@ -218,33 +257,45 @@ impl Graph {
                 | EventKind::LeaveCritical
                 | EventKind::Misuse => {}
                 EventKind::RmwRead { drains_all: false } | EventKind::RmwWrite { drains_all: false }
-                    if model == MemoryModel::Pso && event.cell != cell => {}
+                    if event.cell != cell => {}
                 EventKind::Fence(FenceKind::StoreStore) => held_back_after = event.index,
                 _ => return true,
             }
             id = event.po_prev;
         }
-        self.drags_along(last, held_back_after, past)
+        held_back_after != u32::MAX && self.drags_along(last, held_back_after, past)
     }
 
     /// Is there an access of another thread to the cell of a store, after it and in a past?
     fn is_noticed(&self, store: u32, past: Past<'_>) -> bool {
-        let Event { thread, cell, co_next, .. } = *self.event(store);
+        let event = self.event(store);
+        self.is_read(event, event.thread, past) || self.is_overwritten(event.thread, event.co_next, past)
+    }
+
+    /// Does a thread read a store, or a later write of its cell, in a past? Its own thread is not asked, nor is one that is
+    /// known not to.
+    #[inline]
+    fn is_read(&self, store: &Event, knower: u32, past: Past<'_>) -> bool {
         let width = self.threads.len();
-        let last_reads = &self.last_read[cell as usize * width..][..width];
-        let is_read = last_reads.iter().enumerate().any(|(other, &last)| {
-            let mut read = if other == thread as usize { NONE } else { last };
+        let last_reads = &self.last_read[store.cell as usize * width..][..width];
+        for ((other, &last), &known) in (0..).zip(last_reads).zip(past.row) {
+            if last == NONE || known == 0 || other == store.thread || other == knower {
+                continue;
+            }
+            let mut read = last;
             while read != NONE {
                 let event = self.event(read);
-                if past.has(read, event) && counts(event) {
+                if event.index < u32::from(known) && read != past.access && counts(event) {
                     // Reads of a thread never go back in coherence.
-                    return self.is_at_or_after(event.source, store);
+                    if self.is_at_or_after(event.source, store) {
+                        return true;
+                    }
+                    break;
                 }
                 read = event.read_prev;
             }
-            false
-        });
-        is_read || self.is_overwritten(thread, co_next, past)
+        }
+        false
     }
 
     /// Is a write of another thread, in a past, among these and the later ones of the cell?
@@ -262,12 +313,17 @@ impl Graph {
         false
     }
 
-    /// Is a write, or [`NONE`], a store or a later write of its cell?
-    fn is_at_or_after(&self, mut write: u32, store: u32) -> bool {
-        while write != NONE && write != store {
-            write = self.event(write).co_prev;
+    /// Is a write, or [`NONE`], a store or a later write of its cell? Writes of one thread are in its order.
+    #[inline]
+    fn is_at_or_after(&self, mut write: u32, store: &Event) -> bool {
+        while write != NONE {
+            let event = self.event(write);
+            if event.thread == store.thread {
+                return event.index >= store.index;
+            }
+            write = event.co_prev;
         }
-        write == store
+        false
     }
 
     /// Has one of a thread's stores after event `after` of it been committed, when a past has gone? `last` is

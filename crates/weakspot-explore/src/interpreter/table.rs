@@ -1,10 +1,11 @@
 //! The local states of one thread, each stored once.
 //!
 //! A program that runs forwards meets a new local state at almost every step, so storing one has to be cheap, and small:
-//! memory that is touched for the first time costs more than all computation. The live registers of a state lie behind
+//! memory that is touched for the first time costs more than all computation, so that of a table is left for the next one. The live registers of a state lie behind
 //! those of the one before in one array, the thread computes on a copy that stays where the last step left it, and
 //! nothing is allocated for a state of its own.
 
+use std::cell::RefCell;
 use std::hash::Hasher;
 
 use hashbrown::HashTable;
@@ -80,7 +81,7 @@ fn hash_words(words: impl Iterator<Item = u64>) -> u32 {
 }
 
 /// A thread on its way to its next pause. Registers that are dead may hold anything.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Running {
     /// The state.
     pub(super) local: LocalState,
@@ -91,7 +92,7 @@ pub(super) struct Running {
 }
 
 /// The live registers of each instruction, one instruction after the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Live {
     registers: Vec<Reg>,
     /// Where those of an instruction begin, and at the end how many there are.
@@ -115,8 +116,18 @@ impl Live {
     }
 }
 
+/// Tables whose memory is left for the next ones.
+const TABLES_TO_LEAVE: usize = 16;
+/// How large each may be.
+const BYTES_TO_LEAVE: usize = 1 << 21;
+
+thread_local! {
+    /// Tables, emptied.
+    static SPARE: RefCell<Vec<ThreadTable>> = const { RefCell::new(Vec::new()) };
+}
+
 /// The states of one thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ThreadTable {
     pub(super) nodes: Vec<Node>,
     live: Live,
@@ -143,21 +154,35 @@ pub(super) struct ThreadTable {
 impl ThreadTable {
     /// No states; the thread is in this one.
     pub(super) fn new(code: &Thread, local: LocalState, is_bounded: bool) -> Self {
+        let mut table = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
+        table.live = Live::of(code);
         let rounds = vec![0; if is_bounded { code.code.len() } else { 0 }];
-        Self {
-            nodes: Vec::new(),
-            live: Live::of(code),
-            registers: Vec::new(),
-            rounds: Vec::new(),
-            updates: Vec::new(),
-            running: Running { local, rounds, id: None },
-            successors: FxHashMap::default(),
-            ids: HashTable::new(),
-            behaviours: HashTable::new(),
-            behaviour: Vec::new(),
-            failures: FxHashMap::default(),
-            faults: FxHashMap::default(),
+        table.running = Running { local, rounds, id: None };
+        table
+    }
+
+    /// Leaves the memory for the next table of this thread, unless it is too much.
+    pub(super) fn leave(mut self) {
+        if self.bytes() > BYTES_TO_LEAVE {
+            return;
         }
+        self.nodes.clear();
+        self.registers.clear();
+        self.rounds.clear();
+        self.updates.clear();
+        self.successors.clear();
+        self.ids.clear();
+        self.behaviours.clear();
+        self.behaviour.clear();
+        self.failures.clear();
+        self.faults.clear();
+        // Where the thread is ending, nobody comes after it.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < TABLES_TO_LEAVE {
+                spare.push(self);
+            }
+        });
     }
 
     /// A register of a state, in which it is live.

@@ -29,8 +29,9 @@ impl<S: System> Explorer<'_, S> {
         }
     }
 
-    /// Was an event maximally added, seen from a write that is about to remove it?
-    pub(super) fn is_maximal(&self, id: u32, write: u32) -> bool {
+    /// Was an event maximally added, seen from a write that is about to remove it? All events between the two that the
+    /// write removes have been.
+    fn is_maximal(&self, id: u32, write: u32) -> bool {
         let graph = self.graph();
         let event = graph.event(id);
         if event.early_reader || !event.first_choice {
@@ -48,8 +49,9 @@ impl<S: System> Explorer<'_, S> {
         };
         // Nothing after it in coherence that was there before it or that causes the write.
         while later != NONE {
-            if later != write && (later <= id || graph.causes(later, write)) {
-                return false;
+            if later != write {
+                // If that is removed, it was maximally added after this event: so is what comes after it.
+                return later > id && !graph.causes(later, write);
             }
             later = graph.event(later).co_next;
         }

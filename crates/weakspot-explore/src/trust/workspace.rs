@@ -1,4 +1,7 @@
-//! The memory of a search, used by the next one: setting it up takes longer than a small search.
+//! The memory of a search, used by the next one: setting it up takes longer than a small search, and memory that is
+//! touched for the first time longer than computing what stands in it.
+
+use std::cell::RefCell;
 
 use super::{Explorer, Frame};
 use crate::graph::Graph;
@@ -16,10 +19,25 @@ pub struct Workspace {
 
 /// Frames whose memory is kept for the next explorer.
 const FRAMES_TO_KEEP: usize = 32;
-/// How large their graphs may be.
-const BYTES_TO_KEEP: usize = 1 << 17;
+/// How large their graphs may be together.
+const BYTES_TO_KEEP: usize = 1 << 22;
+
+thread_local! {
+    /// What the last search of this thread left.
+    static SPARE: RefCell<Option<Workspace>> = const { RefCell::new(None) };
+}
 
 impl Workspace {
+    /// What the last search of this thread left, if anything.
+    pub(crate) fn spare() -> Self {
+        SPARE.with_borrow_mut(Option::take).unwrap_or_default()
+    }
+
+    /// Leaves it for the next search of this thread.
+    pub(crate) fn leave(self) {
+        SPARE.set(Some(self));
+    }
+
     /// With one frame at least, and nothing to come back to.
     pub(super) fn emptied(mut self) -> Self {
         for frame in &mut self.frames {
@@ -37,7 +55,14 @@ impl<S: System> Explorer<'_, S> {
     /// The memory, for the next explorer.
     pub fn into_workspace(self) -> Workspace {
         let Self { mut frames, lineariser, map, script, .. } = self;
-        frames.retain(|frame| frame.graph.bytes() <= BYTES_TO_KEEP);
+        let mut left = BYTES_TO_KEEP;
+        frames.retain_mut(|frame| {
+            frame.graph.set_above(None);
+            let bytes = frame.graph.bytes();
+            let fits = bytes <= left;
+            left -= if fits { bytes } else { 0 };
+            fits
+        });
         frames.truncate(FRAMES_TO_KEEP);
         Workspace { frames, lineariser, map, script }
     }
