@@ -20,7 +20,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::Pc;
 use weakspot_model::ir::Program;
 use weakspot_model::local::Pause;
-use weakspot_model::machine::{Action, Effect, Machine};
+use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
 use weakspot_model::replay::{Replay, replay};
 use weakspot_verify::robust;
 
@@ -75,6 +75,46 @@ pub fn stores_of_the_same_location(program: &Program, found: &outcome::Violation
         }
     }
     others
+}
+
+/// A relaxed execution that is being built.
+struct Building<'p> {
+    machine: Machine<'p>,
+    state: State,
+    actions: Vec<Action>,
+    /// What came of the last action: anything else than going on ends the execution.
+    outcome: Outcome,
+    /// Pending stores, summed over the commits.
+    pending: usize,
+}
+
+impl<'p> Building<'p> {
+    fn new(machine: Machine<'p>) -> Self {
+        let (state, _) = machine.start();
+        Self { machine, state, actions: Vec::new(), outcome: Outcome::Continues, pending: 0 }
+    }
+
+    /// Has the specification been broken, or is an `assume` false?
+    fn is_over(&self) -> bool {
+        self.outcome != Outcome::Continues
+    }
+
+    /// Takes an action and gives its effect, or that it failed; nothing if it is not possible.
+    fn take(&mut self, action: Action) -> Option<Done> {
+        if self.is_over() || !self.machine.allows(&self.state, action) {
+            return None;
+        }
+        let (effect, outcome) = self.machine.apply(&mut self.state, action);
+        self.actions.push(action);
+        if matches!(action, Action::Commit { .. }) {
+            self.pending += self.state.threads[action.thread().index()].buffer.entries().len();
+        }
+        if self.pending > MOST_PENDING {
+            return None;
+        }
+        self.outcome = outcome;
+        Some(effect.map_or(Done::Failed, Done::Did))
+    }
 }
 
 /// What an action did.

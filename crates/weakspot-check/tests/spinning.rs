@@ -1,21 +1,17 @@
 //! Loops that spin on an atomic: the stateless engine, exhaustive and bounded, against the exact one.
 #![allow(clippy::unwrap_used)]
 
-use std::fmt::Write as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod common;
 
-use weakspot_check::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, check};
-use weakspot_front::weak::compile;
+use std::fmt::Write as _;
+
+use common::{answer, exact_answer, name, program};
+use weakspot_check::{Bound, CheckOptions, Engine, Verdict};
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ir::Program;
-use weakspot_model::source::SourceFile;
-use weakspot_model::task::{Budget, Progress};
 use weakspot_testkit::rng::Rng;
 
-fn program(text: &str) -> Program {
-    compile(&SourceFile::new("test.weak", text)).unwrap_or_else(|errors| panic!("{errors:?}\n{text}")).program
-}
+/// Graphs after which an exploration has taken too long.
+const MOST_GRAPHS: u64 = 30_000;
 
 /// Plain accesses, and the release of a lock.
 fn accesses(rng: &mut Rng, most: usize, text: &mut String) {
@@ -68,34 +64,6 @@ fn random_text(seed: u64, with_reads: bool) -> String {
     text
 }
 
-fn name(report: &Result<CheckReport, InternalError>) -> String {
-    match report {
-        Ok(report) => match &report.verdict {
-            Verdict::Safe => "safe".to_owned(),
-            Verdict::Unsafe(_) => "unsafe".to_owned(),
-            Verdict::Error(witness) => format!("error: {:?}", witness.problem.kind),
-            Verdict::Bounded(bound) => format!("bounded: {bound:?}"),
-        },
-        Err(error) => error.to_string(),
-    }
-}
-
-/// Ends an exploration that takes too long.
-#[derive(Default)]
-struct Patience(Arc<AtomicBool>);
-
-impl Progress for Patience {
-    fn update(&self, _: u64, graphs: u64, _: u64) {
-        self.0.store(graphs > 30_000, Ordering::Relaxed);
-    }
-}
-
-fn answer(program: &Program, options: &CheckOptions) -> Result<CheckReport, InternalError> {
-    let patience = Patience::default();
-    let budget = Budget { cancelled: Arc::clone(&patience.0), ..Budget::unlimited().with_memory(64 << 20) };
-    check(program, options, &budget, &patience)
-}
-
 #[derive(Debug, Default)]
 struct Tally {
     safe: usize,
@@ -109,10 +77,10 @@ fn compare(text: &str, exhaustively: bool, tally: &mut Tally) {
     for model in [MemoryModel::Tso, MemoryModel::Pso] {
         let exact = CheckOptions { engine: Some(Engine::Attack), ..CheckOptions::new(model) };
         let stateless = CheckOptions { engine: Some(Engine::Stateless), ..exact.clone() };
-        let expected = name(&check(&program, &exact, &Budget::unlimited(), &()));
+        let expected = name(&exact_answer(&program, &exact));
         let bounded = CheckOptions { max_preemptions: Some(1_000), ..stateless.clone() };
         for options in [exhaustively.then_some(stateless), Some(bounded)].into_iter().flatten() {
-            let report = answer(&program, &options);
+            let report = answer(&program, &options, MOST_GRAPHS);
             let found = name(&report);
             let report = report.unwrap_or_else(|error| panic!("{error}: {model:?}\n{text}"));
             let is_open = match report.verdict {

@@ -2,25 +2,21 @@
 //! nobody asked for.
 #![allow(clippy::unwrap_used)]
 
-use std::fmt::Write as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod common;
 
-use weakspot_check::{
-    Bound, CheckOptions, CheckReport, Engine, InternalError, Sampling, Schedule, Verdict, check, check_schedule,
-};
-use weakspot_front::weak::compile;
+use std::fmt::Write as _;
+
+use common::{answer, exact_answer, name, program};
+use weakspot_check::{Bound, CheckOptions, CheckReport, Engine, Sampling, Schedule, Verdict, check_schedule};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
-use weakspot_model::source::SourceFile;
-use weakspot_model::task::{Budget, Progress};
+use weakspot_model::task::Budget;
 use weakspot_testkit::rng::Rng;
 
-const MODELS: [MemoryModel; 2] = [MemoryModel::Tso, MemoryModel::Pso];
+/// Graphs after which an exploration has taken too long.
+const MOST_GRAPHS: u64 = 8_000;
 
-fn program(text: &str) -> Program {
-    compile(&SourceFile::new("test.weak", text)).unwrap_or_else(|errors| panic!("{errors:?}\n{text}")).program
-}
+const MODELS: [MemoryModel; 2] = [MemoryModel::Tso, MemoryModel::Pso];
 
 /// Plain accesses to `x`, `y` and `z`.
 fn accesses(rng: &mut Rng, most: usize, text: &mut String) {
@@ -77,18 +73,6 @@ fn random_text(seed: u64) -> String {
     text
 }
 
-fn name(report: &Result<CheckReport, InternalError>) -> String {
-    match report {
-        Ok(report) => match &report.verdict {
-            Verdict::Safe => "safe".to_owned(),
-            Verdict::Unsafe(_) => "unsafe".to_owned(),
-            Verdict::Error(witness) => format!("error: {:?}", witness.problem.kind),
-            Verdict::Bounded(bound) => format!("bounded: {bound:?}"),
-        },
-        Err(error) => error.to_string(),
-    }
-}
-
 #[derive(Debug, Default)]
 struct Tally {
     safe: usize,
@@ -96,24 +80,6 @@ struct Tally {
     errors: usize,
     sampled: usize,
     open: usize,
-}
-
-/// Ends an exploration that takes too long.
-#[derive(Default)]
-struct Patience(Arc<AtomicBool>);
-
-impl Progress for Patience {
-    fn update(&self, _: u64, _: u64, _: u64) {}
-
-    fn explored(&self, _: u64, graphs: u64, _: f64) {
-        self.0.store(graphs > 8_000, Ordering::Relaxed);
-    }
-}
-
-fn answer(program: &Program, options: &CheckOptions) -> Result<CheckReport, InternalError> {
-    let patience = Patience::default();
-    let budget = Budget { cancelled: Arc::clone(&patience.0), ..Budget::unlimited().with_memory(64 << 20) };
-    check(program, options, &budget, &patience)
 }
 
 /// Every schedule that is reported leads to its finding again.
@@ -135,7 +101,7 @@ fn compare(text: &str, spurious_wakeups: bool, allow_deadlock: bool, tally: &mut
         let exact =
             CheckOptions { engine: Some(Engine::Attack), spurious_wakeups, allow_deadlock, ..CheckOptions::new(model) };
         let stateless = CheckOptions { engine: Some(Engine::Stateless), ..exact.clone() };
-        let (report, expected) = (answer(&program, &stateless), name(&answer(&program, &exact)));
+        let (report, expected) = (answer(&program, &stateless, MOST_GRAPHS), name(&exact_answer(&program, &exact)));
         let found = name(&report);
         let report = report.unwrap_or_else(|error| panic!("{error}: {model:?} {spurious_wakeups}\n{text}"));
         // who goes to sleep for ever does not end, and some have very many executions
@@ -153,7 +119,7 @@ fn compare(text: &str, spurious_wakeups: bool, allow_deadlock: bool, tally: &mut
         let pct = Sampling::Pct { executions: 10, depth: 3, seed: 2 };
         for (sampling, max_preemptions) in [(Some(random), None), (Some(pct), None), (None, Some(1))] {
             let some = CheckOptions { sampling, max_preemptions, ..stateless.clone() };
-            let report = answer(&program, &some);
+            let report = answer(&program, &some, MOST_GRAPHS);
             let found = name(&report);
             assert!(
                 found == expected || found.starts_with("bounded"),

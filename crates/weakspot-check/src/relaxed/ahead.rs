@@ -16,9 +16,9 @@ use weakspot_explore::interpreter::Cells;
 use weakspot_explore::monitor::sober::Sober;
 use weakspot_explore::monitor::{Event, Monitor as _, Operation};
 use weakspot_explore::outcome;
-use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
+use weakspot_model::machine::{Action, Effect, Machine, Outcome};
 
-use super::{Done, MOST_PENDING, has_cycle};
+use super::{Building, Done, has_cycle};
 
 /// The relaxed execution, if letting the thread of the access run ahead makes one.
 pub fn actions(machine: &Machine<'_>, found: &outcome::Violation) -> Option<Vec<Action>> {
@@ -27,14 +27,14 @@ pub fn actions(machine: &Machine<'_>, found: &outcome::Violation) -> Option<Vec<
     let stamps = Stamps::of(machine, before)?;
     let is_over = stamps.over_before_the_next_load_of(access.thread().index());
     let goes_first = past_of(before, &is_over, access.thread().index());
-    let mut ahead = Ahead::new(*machine);
+    let mut ahead = Ahead { execution: Building::new(*machine), waiting: BTreeMap::new() };
     for (index, &step) in before.iter().enumerate().filter(|&(index, _)| goes_first[index]) {
         ahead.issue(index, step)?;
         if is_over[index] {
             ahead.commit(index)?;
         }
     }
-    ahead.take(access)?;
+    ahead.execution.take(access)?;
     for (index, &step) in before.iter().enumerate() {
         let is_new = !goes_first[index];
         if (is_new && ahead.issue(index, step).is_none()) || ahead.commit(index).is_none() {
@@ -42,7 +42,8 @@ pub fn actions(machine: &Machine<'_>, found: &outcome::Violation) -> Option<Vec<
         }
     }
     // An execution that breaks the specification ends there; what still waits in buffers counts as coming then.
-    (!ahead.pruned && has_cycle(machine, &ahead.actions)).then_some(ahead.actions)
+    let Building { actions, outcome, .. } = ahead.execution;
+    (outcome != Outcome::Pruned && has_cycle(machine, &actions)).then_some(actions)
 }
 
 /// The steps that go before the access: all of its own thread, of the others up to the last one that has to be over.
@@ -110,45 +111,14 @@ impl Stamps {
 
 /// A relaxed execution in which stores wait until their place in the SC execution has come.
 struct Ahead<'p> {
-    machine: Machine<'p>,
-    state: State,
-    actions: Vec<Action>,
+    execution: Building<'p>,
     /// Steps whose store still waits, with its commit.
     waiting: BTreeMap<usize, Action>,
-    /// The specification is broken.
-    over: bool,
-    /// An `assume` is false.
-    pruned: bool,
-    /// Pending stores, summed over the commits.
-    pending: usize,
 }
 
-impl<'p> Ahead<'p> {
-    fn new(machine: Machine<'p>) -> Self {
-        let (state, _) = machine.start();
-        Self { machine, state, actions: Vec::new(), waiting: BTreeMap::new(), over: false, pruned: false, pending: 0 }
-    }
-
-    /// Takes an action and gives its effect, or that it failed; nothing if it is not possible.
-    fn take(&mut self, action: Action) -> Option<Done> {
-        if self.over || !self.machine.allows(&self.state, action) {
-            return None;
-        }
-        let (effect, outcome) = self.machine.apply(&mut self.state, action);
-        self.actions.push(action);
-        if matches!(action, Action::Commit { .. }) {
-            self.pending += self.state.threads[action.thread().index()].buffer.entries().len();
-        }
-        if self.pending > MOST_PENDING {
-            return None;
-        }
-        self.over = outcome != Outcome::Continues;
-        self.pruned = outcome == Outcome::Pruned;
-        Some(effect.map_or(Done::Failed, Done::Did))
-    }
-
+impl Ahead<'_> {
     fn issue(&mut self, index: usize, step: Action) -> Option<()> {
-        if let Done::Did(Effect::Store { loc, buffered: true, .. }) = self.take(step)? {
+        if let Done::Did(Effect::Store { loc, buffered: true, .. }) = self.execution.take(step)? {
             self.waiting.insert(index, Action::Commit { thread: step.thread(), loc });
         }
         Some(())
@@ -157,6 +127,6 @@ impl<'p> Ahead<'p> {
     /// Makes the store of a step visible, if it is one that waits.
     fn commit(&mut self, index: usize) -> Option<()> {
         let Some(commit) = self.waiting.remove(&index) else { return Some(()) };
-        self.take(commit).map(|_| ())
+        self.execution.take(commit).map(|_| ())
     }
 }

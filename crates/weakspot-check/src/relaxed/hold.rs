@@ -11,7 +11,7 @@ use weakspot_model::ids::{Loc, ThreadId};
 use weakspot_model::local::Pause;
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, State};
 
-use super::{Done, MOST_PENDING, has_cycle};
+use super::{Building, Done, has_cycle};
 
 /// How many occurrences of the store in the execution are tried: that which the monitor means, then the last ones.
 const MOST_OCCURRENCES: usize = 64;
@@ -62,23 +62,16 @@ pub fn walk(machine: &Machine<'_>, steps: &[Action], mut see: impl FnMut(&State,
 
 /// A relaxed execution in which one store is held back.
 struct Holding<'p> {
-    machine: Machine<'p>,
-    state: State,
-    actions: Vec<Action>,
+    execution: Building<'p>,
     /// The step that is the store.
     held: usize,
     /// The store's thread and location, while it is held back.
     late: Option<(ThreadId, Loc)>,
-    /// The specification is broken, which ends the execution.
-    failed: bool,
-    /// Pending stores, summed over the commits.
-    pending: usize,
 }
 
 impl<'p> Holding<'p> {
     fn new(machine: Machine<'p>, held: usize) -> Self {
-        let (state, _) = machine.start();
-        Self { machine, state, actions: Vec::new(), held, late: None, failed: false, pending: 0 }
+        Self { execution: Building::new(machine), held, late: None }
     }
 
     /// Runs SC steps, the last of which is the access.
@@ -93,8 +86,8 @@ impl<'p> Holding<'p> {
             if let (true, Done::Did(Effect::Store { loc, .. })) = (index == self.held, effect) {
                 self.late = Some((step.thread(), loc));
             }
-            if self.failed {
-                return (is_access && self.late.is_some()).then_some(self.actions);
+            if self.execution.is_over() {
+                return (is_access && self.late.is_some()).then_some(self.execution.actions);
             }
             self.settle(step.thread());
         }
@@ -102,15 +95,15 @@ impl<'p> Holding<'p> {
         while let Some(loc) = self.next_commit(thread) {
             self.take(Action::Commit { thread, loc })?;
         }
-        Some(self.actions)
+        Some(self.execution.actions)
     }
 
     fn pause(&self, thread: ThreadId) -> Pause {
-        self.state.threads[thread.index()].pause
+        self.execution.state.threads[thread.index()].pause
     }
 
     fn next_commit(&self, thread: ThreadId) -> Option<Loc> {
-        self.state.threads[thread.index()].buffer.committable(self.machine.model).next()
+        self.execution.state.threads[thread.index()].buffer.committable(self.execution.machine.model).next()
     }
 
     /// An access to a location whose store is held back in another thread comes after the store.
@@ -127,7 +120,7 @@ impl<'p> Holding<'p> {
 
     /// What the step's own thread has to make visible before it.
     fn make_room(&mut self, step: Action) {
-        let (thread, machine) = (step.thread(), self.machine);
+        let (thread, machine) = (step.thread(), self.execution.machine);
         let preferred = match self.pause(thread) {
             Pause::Rmw { loc, .. } => Some(loc),
             _ => None,
@@ -137,9 +130,9 @@ impl<'p> Holding<'p> {
 
     /// Makes stores of a thread visible, those to `preferred` first where the model leaves a choice.
     fn commit_until(&mut self, thread: ThreadId, done: impl Fn(&State) -> bool, preferred: Option<Loc>) {
-        while !done(&self.state) {
-            let buffer = &self.state.threads[thread.index()].buffer;
-            let wanted = buffer.committable(self.machine.model).find(|&loc| Some(loc) == preferred);
+        while !done(&self.execution.state) {
+            let buffer = &self.execution.state.threads[thread.index()].buffer;
+            let wanted = buffer.committable(self.execution.machine.model).find(|&loc| Some(loc) == preferred);
             let Some(loc) = wanted.or_else(|| self.next_commit(thread)) else { return };
             if self.take(Action::Commit { thread, loc }).is_none() {
                 return;
@@ -151,8 +144,8 @@ impl<'p> Holding<'p> {
     fn settle(&mut self, thread: ThreadId) {
         let held = |loc: Loc, this: &Self| this.late == Some((thread, loc));
         loop {
-            let buffer = &self.state.threads[thread.index()].buffer;
-            let next = buffer.committable(self.machine.model).find(|&loc| !held(loc, self));
+            let buffer = &self.execution.state.threads[thread.index()].buffer;
+            let next = buffer.committable(self.execution.machine.model).find(|&loc| !held(loc, self));
             let Some(loc) = next else { return };
             if self.take(Action::Commit { thread, loc }).is_none() {
                 return;
@@ -160,26 +153,15 @@ impl<'p> Holding<'p> {
         }
     }
 
-    /// Takes an action and gives its effect, or that it failed; nothing if it is not possible.
+    /// See [`Building::take`].
     fn take(&mut self, action: Action) -> Option<Done> {
-        if self.failed || !self.machine.allows(&self.state, action) {
-            return None;
-        }
-        let (effect, outcome) = self.machine.apply(&mut self.state, action);
-        self.actions.push(action);
-        if matches!(action, Action::Commit { .. }) {
-            self.pending += self.state.threads[action.thread().index()].buffer.entries().len();
-        }
-        if self.pending > MOST_PENDING {
-            return None;
-        }
-        self.failed = outcome != Outcome::Continues;
-        if let (Action::Commit { thread, loc }, Some((holder, held))) = (action, self.late)
-            && (thread, loc) == (holder, held)
+        let done = self.execution.take(action);
+        if let (Action::Commit { thread, loc }, Some(_)) = (action, &done)
+            && self.late == Some((thread, loc))
         {
             // Only the oldest store to a location can commit: that is the one held back.
             self.late = None;
         }
-        Some(effect.map_or(Done::Failed, Done::Did))
+        done
     }
 }
