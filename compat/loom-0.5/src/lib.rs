@@ -5,3 +5,6 @@
 //! ```
 
 pub use weakspot_loom::*;
+
+/// How many threads a model of loom 0.5 may have. Tests start as many as this says; models here may have more.
+pub const MAX_THREADS: usize = 4;

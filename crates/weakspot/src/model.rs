@@ -212,12 +212,16 @@ pub(crate) fn explore_part(builder: &Builder, runtime: &Runtime, judge: &mut Jud
     spare::keep_workspace(explorer.into_workspace());
 }
 
+/// Why a model may not be deterministic.
+pub(crate) const WHAT_DIFFERS: &str = "Time, random numbers, addresses, the order of hash maps, and what a `std` static or \
+                                       thread-local keeps from one execution to the next do that.";
+
 fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
     let state = runtime.state();
     let lane = &state.lanes[divergence.thread.index()];
     let message = format!(
         "the model is not deterministic: thread {} was run again with the same results and did something else. Its event \
-         {} was {}; now it is about to {}. Time, random numbers, addresses and the order of hash maps do that.",
+         {} was {}; now it is about to {}. {WHAT_DIFFERS}",
         divergence.thread.0,
         divergence.event,
         kind_name(divergence.was),

@@ -24,7 +24,7 @@ use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{Borderline, Random, schedule_text};
 use crate::judge::{Evidence, Judge, too_long};
-use crate::model::may_go_on;
+use crate::model::{WHAT_DIFFERS, may_go_on};
 use crate::report::Bound;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
@@ -419,7 +419,7 @@ impl<'b, 'r> Search<'b, 'r> {
 fn not_repeated(was: Look, is: Look) -> Failure {
     let message = format!(
         "the model is not deterministic: the same schedule was run again, and thread {} did not {} at {} but was about to \
-         {}. Time, random numbers, addresses and the order of hash maps do that.",
+         {}. {WHAT_DIFFERS}",
         was.thread, was.what, was.place, is.what
     );
     Failure::new(FailureKind::NotDeterministic, message).of_thread(is.thread as u32).at(Some(is.place.into()))
