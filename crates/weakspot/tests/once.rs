@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::Relaxed;
 use weakspot::sync::{Arc, LazyLock, Once, OnceLock};
-use weakspot::{Builder, Report, thread};
+use weakspot::{Builder, Report, Verdict, thread};
 
 fn passes(test: fn()) -> Report {
     let report = Builder::new().check(test);
@@ -136,4 +136,26 @@ fn a_deadlock_of_a_once_on_itself_is_reported() {
     });
     assert!(report.is_failure());
     assert!(report.to_string().contains("Once::call_once"), "{report}");
+}
+
+#[test]
+fn who_has_seen_a_value_does_not_look_again() {
+    weakspot::lazy_static! {
+        static ref SHARED: (std::sync::atomic::AtomicUsize, std::sync::atomic::AtomicUsize) = Default::default();
+    }
+    // Between two uses of the static nothing happens that another thread could see.
+    let count = || {
+        let (first, second) = (SHARED.0.load(Relaxed), SHARED.1.load(Relaxed));
+        assert_eq!(first, second);
+        SHARED.0.store(first + 1, Relaxed);
+        SHARED.1.store(second + 1, Relaxed);
+        SHARED.0.load(Relaxed)
+    };
+    let report = Builder::default().check(move || {
+        let thread = thread::spawn(count);
+        let (mine, theirs) = (count(), thread.join().unwrap());
+        assert_eq!(mine + theirs, 3);
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    assert_eq!(report.executions, 2, "{report}");
 }

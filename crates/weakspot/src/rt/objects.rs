@@ -43,7 +43,8 @@ pub(crate) struct Object {
     pub(crate) holder: (u32, Place),
     /// The allocation of this run that it was made in, counted from 0.
     pub(crate) birth: u32,
-    /// Threads whose accesses are known to come after its making, one bit for each.
+    /// Threads whose accesses are known to come after its making, or, if it will not change any more, that have seen it so:
+    /// one bit for each.
     pub(crate) aware: u64,
 }
 

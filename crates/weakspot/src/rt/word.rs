@@ -74,6 +74,23 @@ impl Word {
         self.update(what, sync, |_| Step::Keep)
     }
 
+    /// The current thread has seen the last value that the word will ever have.
+    pub(crate) fn learn(&self) {
+        if let Some(runtime) = current()
+            && let Some(object) = self.stamp.used(runtime)
+        {
+            runtime.state().objects[object as usize].aware |= 1 << runtime.thread.get();
+        }
+    }
+
+    /// Has the current thread seen the last value? Then looking again shows nothing new and need not be an event.
+    pub(crate) fn is_known(&self) -> bool {
+        current().is_some_and(|runtime| {
+            let object = self.stamp.used(runtime);
+            object.is_some_and(|object| runtime.state().objects[object as usize].aware & 1 << runtime.thread.get() != 0)
+        })
+    }
+
     /// The value, where nobody else can act.
     pub fn get_mut(&mut self) -> u64 {
         *self.value.get_mut()

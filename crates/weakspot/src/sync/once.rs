@@ -1,7 +1,8 @@
 //! `Once`: something that is done by whoever comes first, while the others wait.
 //!
 //! Inside a model the state is one word that blocks; outside it is std's `Once`. [`Once::run`] is also what
-//! [`OnceLock`](super::OnceLock) is built on.
+//! [`OnceLock`](super::OnceLock) is built on. What is complete stays so: a thread that has seen it once does not look again,
+//! and what it does with the value between two other events is not torn apart by them.
 
 use crate::rt::{self, Step, Sync, Word};
 use std::fmt;
@@ -73,8 +74,20 @@ impl Once {
     /// Has a closure run to its end?
     #[track_caller]
     pub fn is_completed(&self) -> bool {
-        self.outside.is_completed()
-            || (rt::in_model() && self.word.get("Once::is_completed", Sync::Acquire) == COMPLETE)
+        self.outside.is_completed() || (rt::in_model() && self.is_completed_inside())
+    }
+
+    #[track_caller]
+    fn is_completed_inside(&self) -> bool {
+        self.word.is_known() || self.note(self.word.get("Once::is_completed", Sync::Acquire)) == COMPLETE
+    }
+
+    /// The current thread has seen this state.
+    fn note(&self, state: u64) -> u64 {
+        if state == COMPLETE {
+            self.word.learn();
+        }
+        state
     }
 
     /// Waits until a closure has run to its end.
@@ -103,8 +116,11 @@ impl Once {
 
     #[track_caller]
     fn await_state(&self, over: impl Fn(u64) -> bool) -> u64 {
+        if self.word.is_known() {
+            return COMPLETE;
+        }
         let step = |state| if over(state) { Step::Keep } else { Step::Block };
-        self.word.update("Once::wait", Sync::Acquire, step)
+        self.note(self.word.update("Once::wait", Sync::Acquire, step))
     }
 
     /// Inside a model: runs the closure or waits for the one who does. An error if it is poisoned and that matters.
@@ -116,13 +132,16 @@ impl Once {
         after_panic: AfterPanic,
         f: impl FnOnce(&OnceState),
     ) -> Result<(), ()> {
+        if self.word.is_known() {
+            return Ok(());
+        }
         let found = self.word.update(what, Sync::AcqRel, |state| match state {
             RUNNING => Step::Block,
             INCOMPLETE => Step::Write(RUNNING),
             POISONED if force => Step::Write(RUNNING),
             _ => Step::Keep,
         });
-        match found {
+        match self.note(found) {
             COMPLETE => return Ok(()),
             POISONED if !force => return Err(()),
             _ => {}
@@ -130,6 +149,8 @@ impl Once {
         let mut finish = Finish { word: &self.word, what, state: after_panic.state() };
         f(&OnceState { poisoned: found == POISONED });
         finish.state = COMPLETE;
+        drop(finish);
+        self.word.learn();
         Ok(())
     }
 }
