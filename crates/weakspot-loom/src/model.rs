@@ -98,6 +98,9 @@ impl Builder {
         }
         let words = words::of_loom(&report).map(|words| format!("\n\nin loom's words: {words}"));
         assert!(!report.is_failure(), "{report}{}", words.unwrap_or_default());
+        if self.weakspot().log || report.has_notes() {
+            eprintln!("{report}");
+        }
     }
 
     /// Explores all executions. Tests of loom may keep something in `std` statics or thread-locals from one execution to

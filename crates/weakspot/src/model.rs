@@ -100,7 +100,7 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
                 if judge.report.bound == Some(Bound::Executions)
                     && builder.max_executions.is_none_or(|executions| executions > judge.explored())
                 {
-                    let mut bounded = schedules::bounded(builder, runtime, most, start);
+                    let mut bounded = schedules::bounded(builder, runtime, most, None, start);
                     if bounded.found.is_empty() {
                         bounded.found = judge.found;
                     }
@@ -142,7 +142,10 @@ fn step_by_step_if_need_be<'b>(
     let place = place.as_ref().map(|place| format!(" (seen at {place})")).unwrap_or_default();
     runtime.finish_run(true);
     let most = builder.max_preemptions.unwrap_or(FEW_PREEMPTIONS);
-    let mut judge = schedules::bounded(builder, runtime, most, start);
+    let mut judge = schedules::bounded(builder, runtime, most, Some(PATIENCE_IN_TIME), start);
+    if judge.report.bound == Some(Bound::Executions) && builder.max_executions.is_none() {
+        judge.report.bound = Some(Bound::Time);
+    }
     if matches!(judge.report.failure, Some(Failure { kind: FailureKind::NotDeterministic, .. })) {
         return explored;
     }

@@ -10,7 +10,7 @@
 //! A schedule that begins like the one before must do what that did. If it does not, the model is not deterministic.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weakspot_explore::buffered::{Buffered, Move, Rest};
 use weakspot_explore::exhaustive::{MonitorKind, Watcher};
@@ -59,6 +59,7 @@ trait Choose {
 /// Explores random schedules.
 pub(crate) fn random<'b>(builder: &'b Builder, runtime: &Runtime, seed: u64, start: Instant) -> Judge<'b> {
     let mut search = Search::new(builder, runtime, start);
+    search.looks_closely = true;
     let mut choices = Random(seed);
     for _ in 0..builder.max_executions.unwrap_or(RANDOM_SCHEDULES) {
         if search.run(&mut choices).is_break() {
@@ -82,9 +83,21 @@ impl Choose for Random {
     }
 }
 
-/// Explores all schedules with at most so many preemptions.
-pub(crate) fn bounded<'b>(builder: &'b Builder, runtime: &Runtime, most: u32, start: Instant) -> Judge<'b> {
+/// Explores all schedules with at most so many preemptions. If threads depend on each other by more than their events
+/// (`looks_closely`), it also matters when one begins or goes on after a join, and not only in which order events happen.
+/// Then there are many more, and they are not explored for longer than this.
+pub(crate) fn bounded<'b>(
+    builder: &'b Builder,
+    runtime: &Runtime,
+    most: u32,
+    looks_closely: Option<Duration>,
+    start: Instant,
+) -> Judge<'b> {
     let mut search = Search::new(builder, runtime, start);
+    if let Some(patience) = looks_closely {
+        search.looks_closely = true;
+        search.judge.patience = Some(start.elapsed() + patience);
+    }
     let mut path = Path { most, ..Path::default() };
     loop {
         path.begin();
@@ -187,6 +200,8 @@ struct Search<'b, 'r> {
     builder: &'b Builder,
     runtime: &'r Runtime,
     judge: Judge<'b>,
+    /// Is it a choice when a thread begins, or goes on after a join?
+    looks_closely: bool,
     watcher: Option<Watcher>,
     moves: Vec<Move>,
     /// Where the log of the run tells of each move. Going to sleep on a condition variable is a move, but no event yet.
@@ -216,6 +231,7 @@ impl<'b, 'r> Search<'b, 'r> {
             builder,
             runtime,
             judge,
+            looks_closely: false,
             watcher,
             moves: Vec::new(),
             told: Vec::new(),
@@ -309,7 +325,8 @@ impl<'b, 'r> Search<'b, 'r> {
     fn take_quiet_steps(&mut self, machine: &mut Buffered<'_, Live<'r>>) {
         let mut thread = 0;
         while thread < machine.threads() {
-            if machine.is_quiet(thread) {
+            let is_choice = self.looks_closely && matches!(machine.pending(thread), Pending::Await(_));
+            if !is_choice && machine.is_quiet(thread) {
                 self.step(machine, Move::Step { thread, choice: 0 });
                 thread = 0;
             } else {

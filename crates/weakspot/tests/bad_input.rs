@@ -209,3 +209,22 @@ fn a_crash_of_a_relaxed_execution_says_which_test_and_why() {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
 }
+
+#[test]
+fn random_schedules_also_differ_in_when_a_thread_begins() {
+    // What the thread does first is no event, but the other one sees it.
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
+    let all = seen.clone();
+    let mut builder = Builder::default();
+    (builder.seed, builder.max_executions) = (Some(1), Some(100));
+    let report = builder.check(move || {
+        let hidden = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let theirs = hidden.clone();
+        let thread = thread::spawn(move || theirs.store(true, SeqCst));
+        AtomicBool::new(false).load(SeqCst);
+        all.lock().unwrap().insert(hidden.load(SeqCst));
+        thread.join().unwrap();
+    });
+    assert!(!report.is_failure(), "{report}");
+    assert_eq!(seen.lock().unwrap().len(), 2);
+}
