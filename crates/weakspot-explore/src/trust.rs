@@ -91,8 +91,8 @@ struct Item {
 
 #[derive(Debug, Clone, Copy)]
 enum Alternative {
-    /// The thread's read takes this source. If it is doomed, it is that of an atomic that would write this value.
-    Source { thread: u32, kind: EventKind, cell: CellId, source: u32, doomed: Option<i64> },
+    /// The thread's read takes this source. If it is doomed, it is that of an atomic that would write this.
+    Source { thread: u32, kind: EventKind, cell: CellId, source: u32, doomed: Option<Doomed> },
     /// The thread's store goes after this write.
     Place { thread: u32, kind: EventKind, cell: CellId, after: u32 },
     /// The thread's `choose` takes this value.
@@ -101,6 +101,15 @@ enum Alternative {
     Waiter { thread: u32, read: u32, waiter: u32 },
     /// The newest event, a write, goes after `after` and is read by `read`.
     Revisit { read: u32, after: u32 },
+}
+
+/// What an atomic would write whose source another one has taken.
+#[derive(Debug, Clone, Copy)]
+struct Doomed {
+    kind: EventKind,
+    value: i64,
+    /// It is a notification of all.
+    notifies_all: bool,
 }
 
 /// A graph with its open alternatives.
