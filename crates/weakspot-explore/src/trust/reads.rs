@@ -61,11 +61,11 @@ impl<S: System> Explorer<'_, S> {
         let write = |kind, value| Some(Doomed { kind, value, notifies_all: false });
         match pending {
             Pending::Lock(_) => write(EventKind::LockWrite, HELD),
-            Pending::TryLock(mutex) if self.graph().value_of(mutex, source) == FREE => write(EventKind::LockWrite, HELD),
+            Pending::TryLock(mutex) if self.graph().value_of(mutex, source) == FREE => {
+                write(EventKind::LockWrite, HELD)
+            }
             Pending::Wait { condvar, .. } => match self.graph().thread(thread).phase {
-                Phase::Running => {
-                    write(EventKind::WaitWrite, self.graph().value_of(condvar, source) | bit(thread))
-                }
+                Phase::Running => write(EventKind::WaitWrite, self.graph().value_of(condvar, source) | bit(thread)),
                 Phase::Woken => write(EventKind::LockWrite, HELD),
                 Phase::Entered | Phase::Asleep => None,
             },

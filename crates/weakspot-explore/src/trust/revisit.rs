@@ -61,9 +61,7 @@ impl<S: System> Explorer<'_, S> {
     /// Is anything gained if a read takes a write? A thread that sleeps wakes up from one notification only.
     fn may_take(&self, read: u32, write: u32) -> bool {
         let event = self.graph().event(read);
-        event.kind != EventKind::WakeRead
-            || self.spurious_wakeups
-            || self.is_woken_by(event.thread as usize, write)
+        event.kind != EventKind::WakeRead || self.spurious_wakeups || self.is_woken_by(event.thread as usize, write)
     }
 
     /// `VisitCOs` after a revisit: a place for the write among the writes that remain.

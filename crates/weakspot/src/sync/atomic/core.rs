@@ -122,7 +122,12 @@ impl<'a, M: Memory> Access<'a, M> {
     /// The ordering, or a stronger one where that is tried out.
     #[inline]
     fn strengthen(&self, order: Ordering) -> Ordering {
-        let strength = self.runtime.strength(self.place);
+        if self.runtime.is_strengthened() { self.strengthened(order) } else { order }
+    }
+
+    #[cold]
+    fn strengthened(&self, order: Ordering) -> Ordering {
+        let strength = self.runtime.strength_of(self.place);
         if strength.fence_before {
             self.runtime.fence(FenceKind::Full, self.place);
         }
@@ -145,7 +150,7 @@ impl<'a, M: Memory> Access<'a, M> {
         new: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
         let drains_all = self.strengthen(order) != Ordering::Relaxed;
-        let syncs = (sync_of(order), sync_of(failure));
+        let syncs @ (success, failure) = (sync_of(order), sync_of(failure));
         let probe = |bits: Option<u64>| {
             let bits = bits.unwrap_or_else(|| self.memory.get());
             (bits, new(bits).map_or(Effect::Reads, Effect::Writes))
@@ -164,9 +169,9 @@ impl<'a, M: Memory> Access<'a, M> {
         match new(old) {
             Some(bits) => {
                 self.memory.set(bits);
-                self.runtime.synchronise_rmw(self.object, sync_of(order), true);
+                self.runtime.synchronise_rmw(self.object, success, true);
             }
-            None => self.runtime.synchronise_rmw(self.object, sync_of(failure), false),
+            None => self.runtime.synchronise_rmw(self.object, failure, false),
         }
         self.check_making(true);
         old
