@@ -25,7 +25,9 @@
 //! the read may find what it waits for at once). A graph in which some thread is still stuck at the end
 //! is a deadlock if every stuck read reads the last write of its cell, and else no execution (counted as blocked).
 //! The waiters of a condition variable are the bits of its value; `wait` sets the own bit, a notification clears one
-//! (each choice is explored) or all. Wake-ups without a notification, if there are any, are in `wakeups`. A false `assume` leaves its thread behind in the same way: the others go on,
+//! (each choice is explored) or all. One notification clears the bit of a thread that sleeps, and no other write matters
+//! to it: being woken reads that one, wherever it stands, as soon as it is there (so it counts as maximally added), and
+//! until then the thread is stuck, whatever its read reads. Wake-ups without a notification, if there are any, are in `wakeups`. A false `assume` leaves its thread behind in the same way: the others go on,
 //! because one of their writes may revisit a read it depends on.
 //!
 //! In live code, graphs in which a thread can only stay stuck are cut off (`unblock`).
@@ -91,8 +93,8 @@ struct Item {
 
 #[derive(Debug, Clone, Copy)]
 enum Alternative {
-    /// The thread's read takes this source. If it is doomed, it is that of an atomic that would write this value.
-    Source { thread: u32, kind: EventKind, cell: CellId, source: u32, doomed: Option<i64> },
+    /// The thread's read takes this source. If it is doomed, it is that of an atomic that would write this.
+    Source { thread: u32, kind: EventKind, cell: CellId, source: u32, doomed: Option<Doomed> },
     /// The thread's store goes after this write.
     Place { thread: u32, kind: EventKind, cell: CellId, after: u32 },
     /// The thread's `choose` takes this value.
@@ -101,6 +103,15 @@ enum Alternative {
     Waiter { thread: u32, read: u32, waiter: u32 },
     /// The newest event, a write, goes after `after` and is read by `read`.
     Revisit { read: u32, after: u32 },
+}
+
+/// What an atomic would write whose source another one has taken.
+#[derive(Debug, Clone, Copy)]
+struct Doomed {
+    kind: EventKind,
+    value: i64,
+    /// It is a notification of all.
+    notifies_all: bool,
 }
 
 /// A graph with its open alternatives.

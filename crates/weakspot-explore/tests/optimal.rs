@@ -307,6 +307,14 @@ fn condition_variables() {
     assert!(tally.programs > 500 && tally.deadlocks > 100, "{tally:?}");
 }
 
+/// Several notifications, some of which wake nobody, and threads that sleep more than once.
+#[test]
+fn notifications_that_come_too_late() {
+    let shape = Shape { condvars: true, threads: 2..=4, statements: 1..=3, atomics: false, cells: 1..=1, ..base() };
+    let tally = check(&shape, 9_500..10_100);
+    assert!(tally.programs > 300 && tally.executions > 1_000 && tally.deadlocks > 100, "{tally:?}");
+}
+
 /// Straight-line programs wait only so often: no round is fruitless, and every wake-up is explored.
 #[test]
 fn wake_ups_without_a_notification() {

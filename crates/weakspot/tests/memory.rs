@@ -78,12 +78,12 @@ fn waits() {
     let threads = [1, 2].map(|number| {
         let pair = pair.clone();
         thread::spawn(move || {
-            (0..2).for_each(|_| pair.0.lock().unwrap()[0] += number);
+            (0..3).for_each(|_| pair.0.lock().unwrap()[0] += number);
             pair.1.notify_all();
         })
     });
     let mut sum = pair.0.lock().unwrap();
-    while sum[0] < 5 {
+    while sum[0] < 8 {
         sum = pair.1.wait(sum).unwrap();
     }
     drop(sum);

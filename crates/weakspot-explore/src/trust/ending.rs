@@ -69,9 +69,12 @@ impl<S: System> Explorer<'_, S> {
             // It goes round its loop for ever: see `wakeups`.
             return Ending::Blocked;
         }
-        let is_last = event.source == self.graph().last_write(event.cell);
-        let is_woken = event.kind == EventKind::WakeRead && event.value & bit(event.thread as usize) == 0;
-        if is_last && !is_woken { Ending::Deadlock } else { Ending::Blocked }
+        let waits = if event.kind == EventKind::WakeRead {
+            self.graph().final_value(event.cell) & bit(event.thread as usize) != 0
+        } else {
+            event.source == self.graph().last_write(event.cell)
+        };
+        if waits { Ending::Deadlock } else { Ending::Blocked }
     }
 }
 

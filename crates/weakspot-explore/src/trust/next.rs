@@ -66,7 +66,7 @@ impl<S: System> Explorer<'_, S> {
             Pending::Await(cell) if self.graph().last_write(cell) == NONE => return Readiness::Waits,
             Pending::Lock(mutex) => self.is_held(mutex),
             Pending::Wait { condvar, mutex } => match self.graph().thread(thread).phase {
-                Phase::Asleep => !self.is_woken(thread, condvar),
+                Phase::Asleep => self.notification(thread, condvar).is_none(),
                 Phase::Woken => self.is_held(mutex),
                 Phase::Running | Phase::Entered => false,
             },
@@ -81,16 +81,19 @@ impl<S: System> Explorer<'_, S> {
         mutex != UNBOUND && self.graph().final_value(mutex) != FREE
     }
 
-    /// Is there a notification that wakes a thread?
-    fn is_woken(&self, thread: usize, condvar: CellId) -> bool {
-        let mut source = self.graph().last_write(condvar);
-        while source != NONE && !self.graph().happens_before_next_of(source, thread) {
+    /// The last write that a thread can wake up from, if there is one.
+    pub(super) fn notification(&self, thread: usize, condvar: CellId) -> Option<u32> {
+        let mut source = if condvar == UNBOUND { NONE } else { self.graph().last_write(condvar) };
+        while source != NONE {
             if self.satisfies(thread, EventKind::WakeRead, condvar, source) {
-                return true;
+                return Some(source);
+            }
+            if self.graph().happens_before_next_of(source, thread) {
+                return None;
             }
             source = self.graph().event(source).co_prev;
         }
-        source != NONE && self.satisfies(thread, EventKind::WakeRead, condvar, source)
+        None
     }
 
     /// Does an atomic wait for another value than that after all that has happened?

@@ -2,7 +2,7 @@
 
 use weakspot_model::ids::ThreadId;
 
-use super::{Alternative, Explorer, FREE, HELD, bit};
+use super::{Alternative, Doomed, Explorer, FREE, HELD, bit};
 use crate::graph::{Event, EventKind, NONE, Phase, Status};
 use crate::system::{CellId, Misuse, Pending, System, Update};
 
@@ -13,6 +13,11 @@ impl<S: System> Explorer<'_, S> {
         let len = graph.len();
         let last = graph.last_write(cell);
         let kind = self.read_kind(thread, pending);
+        if kind == EventKind::WakeRead
+            && let Some(notification) = self.only_notification(thread, cell)
+        {
+            return self.take_source(thread, pending, notification);
+        }
         let mut source = last;
         while source != NONE && !self.graph().happens_before_next_of(source, thread) {
             let overwritten_by = source;
@@ -49,31 +54,53 @@ impl<S: System> Explorer<'_, S> {
 
     /// What this atomic would write although another atomic has taken its source. Then the graph is inconsistent until a
     /// revisit gives the other one a new source, and there is nothing to run yet.
-    fn doomed(&self, thread: usize, pending: Pending, source: u32, overwritten_by: u32) -> Option<i64> {
+    fn doomed(&self, thread: usize, pending: Pending, source: u32, overwritten_by: u32) -> Option<Doomed> {
         if !self.graph().event(overwritten_by).kind.is_exclusive_write() {
             return None;
         }
+        let write = |kind, value| Some(Doomed { kind, value, notifies_all: false });
         match pending {
-            Pending::Lock(_) => Some(HELD),
-            Pending::Rmw { cell, .. } => {
+            Pending::Lock(_) => write(EventKind::LockWrite, HELD),
+            Pending::TryLock(mutex) if self.graph().value_of(mutex, source) == FREE => {
+                write(EventKind::LockWrite, HELD)
+            }
+            Pending::Wait { condvar, .. } => match self.graph().thread(thread).phase {
+                Phase::Running => write(EventKind::WaitWrite, self.graph().value_of(condvar, source) | bit(thread)),
+                Phase::Woken => write(EventKind::LockWrite, HELD),
+                Phase::Entered | Phase::Asleep => None,
+            },
+            Pending::Rmw { cell, drains_all } => {
                 let value = self.graph().value_of(cell, source);
                 match self.system.update(ThreadId::new(thread), value) {
                     // One that changes nothing may turn out to be a round of waiting, which does not write.
-                    Update::Acts { written, .. } => written.filter(|&written| written != value),
+                    Update::Acts { written: Some(written), .. } if written != value => {
+                        write(EventKind::RmwWrite { drains_all }, written)
+                    }
                     _ => None,
                 }
+            }
+            Pending::Notify { condvar, all } => {
+                let waiters = self.graph().value_of(condvar, source);
+                // If there are several, any of them may be woken.
+                (all || waiters.count_ones() <= 1).then_some(Doomed {
+                    kind: EventKind::NotifyWrite,
+                    value: 0,
+                    notifies_all: all,
+                })
             }
             _ => None,
         }
     }
 
     /// Adds such an atomic, for the sake of the revisits. If its value is another one in a later run, it will be noted.
-    pub(super) fn add_doomed(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32, value: i64) {
-        let written = match kind {
-            EventKind::RmwRead { drains_all } => EventKind::RmwWrite { drains_all },
-            _ => EventKind::LockWrite,
-        };
-        let write = self.graph_mut().add_doomed(thread, (kind, written), cell, source, value);
+    pub(super) fn add_doomed(&mut self, thread: usize, kind: EventKind, cell: CellId, source: u32, doomed: Doomed) {
+        let write = self.graph_mut().add_doomed(thread, (kind, doomed.kind), cell, source, doomed.value);
+        self.graph_mut().event_mut(write).notifies_all = doomed.notifies_all;
+        match doomed.kind {
+            EventKind::LockWrite => self.graph_mut().thread_mut(thread).phase = Phase::Running,
+            EventKind::WaitWrite => self.graph_mut().thread_mut(thread).phase = Phase::Entered,
+            _ => {}
+        }
         self.push_revisits(write);
     }
 
@@ -86,8 +113,21 @@ impl<S: System> Explorer<'_, S> {
         self.graph().event(event.po_prev).value & !event.value
     }
 
-    fn is_woken_by(&self, thread: usize, write: u32) -> bool {
+    pub(super) fn is_woken_by(&self, thread: usize, write: u32) -> bool {
         write != NONE && self.woken_by(write) & bit(thread) != 0
+    }
+
+    /// The notification that wakes a thread, if there is one and the thread cannot wake up without it.
+    fn only_notification(&self, thread: usize, condvar: CellId) -> Option<u32> {
+        if self.spurious_wakeups { None } else { self.notification(thread, condvar) }
+    }
+
+    /// Would this read have to take that write, which is after its source in coherence, if it were added once more? Being
+    /// woken takes the notification that names the thread; there is one at most, and the other writes do not matter.
+    pub(super) fn would_take(&self, read: &Event, later: u32) -> bool {
+        read.kind != EventKind::WakeRead
+            || self.spurious_wakeups
+            || read.stuck && self.is_woken_by(read.thread as usize, later)
     }
 
     pub(super) fn take_source(&mut self, thread: usize, pending: Pending, source: u32) -> bool {

@@ -64,8 +64,8 @@ impl<S: System> Explorer<'_, S> {
     /// Puts an alternative into the graph and runs the system again; false if the graph turns out inconsistent.
     pub(super) fn run_alternative(&mut self, what: Alternative) -> bool {
         let held = match what {
-            Alternative::Source { thread, kind, cell, source, doomed: Some(value) } => {
-                self.add_doomed(thread as usize, kind, cell, source, value);
+            Alternative::Source { thread, kind, cell, source, doomed: Some(doomed) } => {
+                self.add_doomed(thread as usize, kind, cell, source, doomed);
                 return false;
             }
             Alternative::Source { thread, kind, cell, source, .. } => {

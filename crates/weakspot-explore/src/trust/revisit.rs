@@ -3,7 +3,7 @@
 use weakspot_model::ids::ThreadId;
 
 use super::{Alternative, Explorer, Frame, Item};
-use crate::graph::{Event, Graph, NONE};
+use crate::graph::{Event, EventKind, Graph, NONE};
 use crate::system::{CellId, System};
 
 impl<S: System> Explorer<'_, S> {
@@ -23,7 +23,7 @@ impl<S: System> Explorer<'_, S> {
                 return;
             }
             let event = self.graph().event(id);
-            if event.kind.is_read() && event.cell == cell && !event.repeated {
+            if event.kind.is_read() && event.cell == cell && !event.repeated && self.may_take(id, write) {
                 self.push_places(id, write);
             }
         }
@@ -49,13 +49,19 @@ impl<S: System> Explorer<'_, S> {
         };
         // Nothing after it in coherence that was there before it or that causes the write.
         while later != NONE {
-            if later != write {
+            if later != write && self.would_take(event, later) {
                 // If that is removed, it was maximally added after this event: so is what comes after it.
                 return later > id && !graph.causes(later, write);
             }
             later = graph.event(later).co_next;
         }
         true
+    }
+
+    /// Is anything gained if a read takes a write? A thread that sleeps wakes up from one notification only.
+    fn may_take(&self, read: u32, write: u32) -> bool {
+        let event = self.graph().event(read);
+        event.kind != EventKind::WakeRead || self.spurious_wakeups || self.is_woken_by(event.thread as usize, write)
     }
 
     /// `VisitCOs` after a revisit: a place for the write among the writes that remain.

@@ -22,7 +22,7 @@
 //! thread goes on, and nothing is run again.
 
 use super::{Alternative, Explorer, Item, Visitor};
-use crate::graph::{Event, NONE, Status};
+use crate::graph::{NONE, Status};
 use crate::system::{Pending, System};
 use weakspot_model::ids::ThreadId;
 
@@ -50,8 +50,11 @@ impl<S: System> Explorer<'_, S> {
     }
 
     fn stays_stuck(&self, read: u32, is_out: impl Fn(usize) -> bool) -> bool {
-        let Event { cell, source, .. } = *self.graph().event(read);
-        let later = self.graph().write_after(cell, source);
+        let event = self.graph().event(read);
+        let mut later = self.graph().write_after(event.cell, event.source);
+        while later != NONE && !self.would_take(event, later) {
+            later = self.graph().event(later).co_next;
+        }
         later != NONE && (0..self.graph().width()).all(|thread| self.will_know(thread, later) || is_out(thread))
     }
 

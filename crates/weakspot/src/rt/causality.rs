@@ -18,15 +18,15 @@ use super::objects::NO_BIRTH;
 /// No clock.
 const NO_CLOCK: u32 = u32::MAX;
 
-/// How an operation synchronises.
+/// How an operation synchronises. (In the order of the standard library's, which makes one from the other quickly.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sync {
     /// Not at all.
     Relaxed,
-    /// With the writes it reads from.
-    Acquire,
     /// With those that read what it writes.
     Release,
+    /// With the writes it reads from.
+    Acquire,
     /// Both.
     AcqRel,
 }

@@ -208,7 +208,7 @@ pub(crate) struct Dropping {
 }
 
 /// An owner is about to go. `physical` is how many there are.
-pub(crate) fn dropping(key: usize, physical: impl Fn() -> usize, place: Place) -> Option<Dropping> {
+pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> usize, place: Place) -> Option<Dropping> {
     let Some(runtime) = runtime() else {
         return current().map(|_| Dropping { is_last: physical() == 1, before: None });
     };

@@ -69,7 +69,6 @@ thread_local! {
 }
 
 /// Is the caller a thread of a model?
-#[inline]
 pub fn in_model() -> bool {
     !CURRENT.get().is_null()
 }
@@ -88,6 +87,12 @@ pub(crate) fn current<'a>() -> Option<&'a Runtime> {
     // that call is over. What runs meanwhile on this thread are coroutines of the runtime, which end or are given up
     // before it does. All its state is behind cells.
     unsafe { runtime.as_ref() }
+}
+
+/// The same for generic code. That is built as the user's crate is, which may be without optimisation; this is not.
+#[inline(never)]
+pub(crate) fn current_here<'a>() -> Option<&'a Runtime> {
+    current()
 }
 
 /// Runs something with a runtime as the current one.

@@ -40,14 +40,15 @@ impl Runtime {
         self.strengthened.known.borrow_mut().clear();
     }
 
-    /// What is done to the operations of this place.
+    /// Is anything made stronger?
     #[inline]
-    pub(crate) fn strength(&self, place: Place) -> Strength {
-        if self.strengthened.any.get() { self.strength_of(place) } else { Strength::default() }
+    pub(crate) fn is_strengthened(&self) -> bool {
+        self.strengthened.any.get()
     }
 
+    /// What is done to the operations of this place.
     #[cold]
-    fn strength_of(&self, place: Place) -> Strength {
+    pub(crate) fn strength_of(&self, place: Place) -> Strength {
         let address = std::ptr::from_ref(place).addr();
         *self.strengthened.known.borrow_mut().entry(address).or_insert_with(|| {
             let changes = self.strengthened.changes.borrow();

@@ -32,7 +32,6 @@ impl Tracked {
 
     /// The memory is read now.
     #[track_caller]
-    #[inline]
     pub fn read(&self) {
         if let Some(runtime) = current() {
             self.access(runtime, false, Location::caller());
@@ -41,7 +40,6 @@ impl Tracked {
 
     /// The memory is written now.
     #[track_caller]
-    #[inline]
     pub fn write(&self) {
         if let Some(runtime) = current() {
             self.access(runtime, true, Location::caller());

@@ -247,7 +247,7 @@ impl<T: ?Sized> Drop for Arc<T> {
     #[track_caller]
     fn drop(&mut self) {
         let key = key(&self.0);
-        let dropping = counts::dropping(key, || outside::Arc::strong_count(&self.0), Location::caller());
+        let dropping = counts::dropping(key, &|| outside::Arc::strong_count(&self.0), Location::caller());
         // SAFETY: this is the destructor, the field is not used again.
         unsafe { ManuallyDrop::drop(&mut self.0) };
         if let Some(dropping) = dropping {

@@ -13,11 +13,16 @@ use crate::rt::{self, Place};
 
 /// A mutex. It poisons as the standard library's does.
 pub struct Mutex<T: ?Sized> {
+    lock: Lock,
+    data: UnsafeCell<T>,
+}
+
+/// A mutex without its data: what is not generic is built with this crate, and not as the user's crate is.
+struct Lock {
     /// Excludes others outside of models.
     outside: std::sync::Mutex<()>,
     poisoned: AtomicBool,
     stamp: Stamp,
-    data: UnsafeCell<T>,
 }
 
 // SAFETY: the mutex hands out its data to one thread at a time: outside a model by `outside`, inside by its events, which
@@ -30,18 +35,24 @@ impl<T: ?Sized> UnwindSafe for Mutex<T> {}
 impl<T: ?Sized> RefUnwindSafe for Mutex<T> {}
 
 /// How a guard holds its mutex.
-enum Hold<'a> {
+enum Held<'a> {
     Outside(std::sync::MutexGuard<'a, ()>),
     Model { object: u32 },
+}
+
+/// A mutex is held.
+struct Hold<'a> {
+    lock: &'a Lock,
+    held: Option<Held<'a>>,
+    /// The thread was panicking already when it acquired the mutex.
+    was_panicking: bool,
+    place: Place,
 }
 
 /// Access to the data of a mutex; releases it when dropped.
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
-    hold: Option<Hold<'a>>,
-    /// The thread was panicking already when it acquired the mutex.
-    was_panicking: bool,
-    place: Place,
+    hold: Hold<'a>,
     /// A guard stays where it was made.
     not_send: PhantomData<*const ()>,
 }
@@ -49,20 +60,71 @@ pub struct MutexGuard<'a, T: ?Sized> {
 // SAFETY: a shared guard gives shared access to the data.
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
+impl Lock {
+    const fn new() -> Self {
+        Self { outside: std::sync::Mutex::new(()), poisoned: AtomicBool::new(false), stamp: Stamp::new() }
+    }
+
+    fn acquire(&self, place: Place) -> Hold<'_> {
+        let held = match rt::current() {
+            None => Held::Outside(self.outside.lock().unwrap_or_else(PoisonError::into_inner)),
+            Some(runtime) => {
+                let object = self.stamp.plain_object(runtime, place);
+                runtime.lock(object, "Mutex::lock", place);
+                Held::Model { object }
+            }
+        };
+        self.hold(held, place)
+    }
+
+    /// Acquires it if it is free.
+    fn try_acquire(&self, place: Place) -> Option<Hold<'_>> {
+        let held = match rt::current() {
+            None => match self.outside.try_lock() {
+                Ok(guard) => Held::Outside(guard),
+                Err(TryLockError::Poisoned(guard)) => Held::Outside(guard.into_inner()),
+                Err(TryLockError::WouldBlock) => return None,
+            },
+            Some(runtime) => {
+                let object = self.stamp.plain_object(runtime, place);
+                if !runtime.try_lock(object, "Mutex::try_lock", place) {
+                    return None;
+                }
+                Held::Model { object }
+            }
+        };
+        Some(self.hold(held, place))
+    }
+
+    fn hold<'a>(&'a self, held: Held<'a>, place: Place) -> Hold<'a> {
+        Hold { lock: self, held: Some(held), was_panicking: crate::thread::panicking(), place }
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        if self.held.is_some() && !self.was_panicking && crate::thread::panicking() {
+            self.lock.poisoned.store(true, Ordering::Relaxed);
+        }
+        if let (Some(Held::Model { object }), Some(runtime)) = (&self.held, rt::current()) {
+            runtime.unlock(*object, "unlock", self.place);
+        }
+    }
+}
+
 impl<T> Mutex<T> {
     /// A mutex around a value.
     pub const fn new(value: T) -> Self {
-        Self {
-            outside: std::sync::Mutex::new(()),
-            poisoned: AtomicBool::new(false),
-            stamp: Stamp::new(),
-            data: UnsafeCell::new(value),
-        }
+        Self { lock: Lock::new(), data: UnsafeCell::new(value) }
     }
 
     /// The value, at the end of the mutex's life.
     pub fn into_inner(self) -> LockResult<T> {
-        let poisoned = self.poisoned.load(Ordering::Relaxed);
+        let poisoned = self.is_poisoned();
         let value = self.data.into_inner();
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
     }
@@ -72,53 +134,31 @@ impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is free and acquires it.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        let place = Location::caller();
-        let hold = match rt::current() {
-            None => Hold::Outside(self.outside.lock().unwrap_or_else(PoisonError::into_inner)),
-            Some(runtime) => {
-                let object = self.stamp.plain_object(runtime, place);
-                runtime.lock(object, "Mutex::lock", place);
-                Hold::Model { object }
-            }
-        };
-        self.guard(hold, place)
+        self.guard(self.lock.acquire(Location::caller()))
     }
 
     /// Acquires the mutex if it is free.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        let place = Location::caller();
-        let hold = match rt::current() {
-            None => match self.outside.try_lock() {
-                Ok(hold) => Hold::Outside(hold),
-                Err(TryLockError::Poisoned(hold)) => Hold::Outside(hold.into_inner()),
-                Err(TryLockError::WouldBlock) => return Err(TryLockError::WouldBlock),
-            },
-            Some(runtime) => {
-                let object = self.stamp.plain_object(runtime, place);
-                if !runtime.try_lock(object, "Mutex::try_lock", place) {
-                    return Err(TryLockError::WouldBlock);
-                }
-                Hold::Model { object }
-            }
-        };
-        Ok(self.guard(hold, place)?)
+        match self.lock.try_acquire(Location::caller()) {
+            Some(hold) => Ok(self.guard(hold)?),
+            None => Err(TryLockError::WouldBlock),
+        }
     }
 
-    fn guard<'a>(&'a self, hold: Hold<'a>, place: Place) -> LockResult<MutexGuard<'a, T>> {
-        let was_panicking = crate::thread::panicking();
-        let guard = MutexGuard { mutex: self, hold: Some(hold), was_panicking, place, not_send: PhantomData };
+    fn guard<'a>(&'a self, hold: Hold<'a>) -> LockResult<MutexGuard<'a, T>> {
+        let guard = MutexGuard { mutex: self, hold, not_send: PhantomData };
         if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
     /// Has a thread panicked while it held the mutex?
     pub fn is_poisoned(&self) -> bool {
-        self.poisoned.load(Ordering::Relaxed)
+        self.lock.is_poisoned()
     }
 
     /// Forgets that.
     pub fn clear_poison(&self) {
-        self.poisoned.store(false, Ordering::Relaxed);
+        self.lock.poisoned.store(false, Ordering::Relaxed);
     }
 
     /// The value, which nobody else can access.
@@ -135,23 +175,23 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     }
 
     pub(super) fn place(&self) -> Place {
-        self.place
+        self.hold.place
     }
 
     /// The object of the mutex, in a model.
     pub(super) fn object(&self) -> Option<u32> {
-        match self.hold {
-            Some(Hold::Model { object }) => Some(object),
+        match self.hold.held {
+            Some(Held::Model { object }) => Some(object),
             _ => None,
         }
     }
 
     /// The guard of the standard library, outside.
     pub(super) fn into_outside(mut self) -> Option<std::sync::MutexGuard<'a, ()>> {
-        match self.hold.take() {
-            Some(Hold::Outside(hold)) => Some(hold),
+        match self.hold.held.take() {
+            Some(Held::Outside(guard)) => Some(guard),
             other => {
-                self.hold = other;
+                self.hold.held = other;
                 None
             }
         }
@@ -159,21 +199,10 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
 
     pub(super) fn from_outside(
         mutex: &'a Mutex<T>,
-        hold: std::sync::MutexGuard<'a, ()>,
+        guard: std::sync::MutexGuard<'a, ()>,
         place: Place,
     ) -> LockResult<Self> {
-        mutex.guard(Hold::Outside(hold), place)
-    }
-}
-
-impl<T: ?Sized> Drop for MutexGuard<'_, T> {
-    fn drop(&mut self) {
-        if self.hold.is_some() && !self.was_panicking && crate::thread::panicking() {
-            self.mutex.poisoned.store(true, Ordering::Relaxed);
-        }
-        if let (Some(Hold::Model { object }), Some(runtime)) = (&self.hold, rt::current()) {
-            runtime.unlock(*object, "unlock", self.place);
-        }
+        mutex.guard(mutex.lock.hold(Held::Outside(guard), place))
     }
 }
 

@@ -31,7 +31,6 @@ macro_rules! fetch {
     ($method:ident, $does:literal, $new:expr) => {
         #[doc = concat!($does, "; returns the value before.")]
         #[track_caller]
-        #[inline]
         pub fn $method(&self, value: bool, order: Ordering) -> bool {
             match rt::current() {
                 None => self.value.$method(value, order),
@@ -50,7 +49,14 @@ impl AtomicBool {
         Self { value: std_atomic::AtomicBool::new(value), stamp: Stamp::new() }
     }
 
-    common_methods!(bool, std_atomic::AtomicBool, u64::from, |bits: u64| bits != 0);
+    common_methods!(
+        bool,
+        Access<'a, std_atomic::AtomicBool>,
+        std::convert::identity,
+        rt::current,
+        u64::from,
+        |bits: u64| bits != 0
+    );
 
     fetch!(fetch_and, "Logical and", |old, value| old & value);
     fetch!(fetch_nand, "Logical not-and", |old, value| !(old & value));

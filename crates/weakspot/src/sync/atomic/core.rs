@@ -1,7 +1,11 @@
 //! What all atomics have in common: how an access becomes an event.
+//!
+//! The methods of atomics are not marked as `inline`, and what generic ones do is in functions that are not generic: a test
+//! is most often built without optimisation, its dependencies with it, and what is generic or inline is built as the test
+//! is.
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
@@ -118,7 +122,12 @@ impl<'a, M: Memory> Access<'a, M> {
     /// The ordering, or a stronger one where that is tried out.
     #[inline]
     fn strengthen(&self, order: Ordering) -> Ordering {
-        let strength = self.runtime.strength(self.place);
+        if self.runtime.is_strengthened() { self.strengthened(order) } else { order }
+    }
+
+    #[cold]
+    fn strengthened(&self, order: Ordering) -> Ordering {
+        let strength = self.runtime.strength_of(self.place);
         if strength.fence_before {
             self.runtime.fence(FenceKind::Full, self.place);
         }
@@ -141,7 +150,7 @@ impl<'a, M: Memory> Access<'a, M> {
         new: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
         let drains_all = self.strengthen(order) != Ordering::Relaxed;
-        let syncs = (sync_of(order), sync_of(failure));
+        let syncs @ (success, failure) = (sync_of(order), sync_of(failure));
         let probe = |bits: Option<u64>| {
             let bits = bits.unwrap_or_else(|| self.memory.get());
             (bits, new(bits).map_or(Effect::Reads, Effect::Writes))
@@ -160,23 +169,60 @@ impl<'a, M: Memory> Access<'a, M> {
         match new(old) {
             Some(bits) => {
                 self.memory.set(bits);
-                self.runtime.synchronise_rmw(self.object, sync_of(order), true);
+                self.runtime.synchronise_rmw(self.object, success, true);
             }
-            None => self.runtime.synchronise_rmw(self.object, sync_of(failure), false),
+            None => self.runtime.synchronise_rmw(self.object, failure, false),
         }
         self.check_making(true);
         old
     }
 }
 
+/// An access to an atomic pointer, to whatever it points.
+pub(super) struct PointerAccess<'a>(Access<'a, AtomicPtr<()>>);
+
+impl<'a> PointerAccess<'a> {
+    pub(super) fn new(runtime: &'a Runtime, stamp: &Stamp, memory: &'a AtomicPtr<()>, place: Place) -> Self {
+        Self(Access::new(runtime, stamp, memory, place))
+    }
+
+    pub(super) fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+
+    pub(super) fn store(&self, bits: u64, order: Ordering) {
+        self.0.store(bits, order);
+    }
+
+    pub(super) fn update(
+        &self,
+        what: &'static str,
+        order: Ordering,
+        failure: Ordering,
+        new: impl Fn(u64) -> Option<u64>,
+    ) -> u64 {
+        self.update_by(what, order, failure, &new)
+    }
+
+    fn update_by(
+        &self,
+        what: &'static str,
+        order: Ordering,
+        failure: Ordering,
+        new: &dyn Fn(u64) -> Option<u64>,
+    ) -> u64 {
+        self.0.update(what, order, failure, new)
+    }
+}
+
 /// The methods that all atomics have. `$value` is the plain type; `$bits` and `$plain` turn it into bits and back.
+/// `$access` is an access to the memory that `$memory` gives, `$current` the runtime.
 macro_rules! common_methods {
-    ($value:ty, $std:ty, $bits:expr, $plain:expr) => {
+    ($value:ty, $access:ty, $memory:expr, $current:path, $bits:expr, $plain:expr) => {
         /// Reads the value.
         #[track_caller]
-        #[inline]
         pub fn load(&self, order: Ordering) -> $value {
-            match rt::current() {
+            match $current() {
                 None => self.value.load(order),
                 Some(runtime) => $plain(self.access(runtime, Location::caller()).load(order)),
             }
@@ -184,9 +230,8 @@ macro_rules! common_methods {
 
         /// Writes the value.
         #[track_caller]
-        #[inline]
         pub fn store(&self, value: $value, order: Ordering) {
-            match rt::current() {
+            match $current() {
                 None => self.value.store(value, order),
                 Some(runtime) => self.access(runtime, Location::caller()).store($bits(value), order),
             }
@@ -194,9 +239,8 @@ macro_rules! common_methods {
 
         /// Writes a value and returns the one before.
         #[track_caller]
-        #[inline]
         pub fn swap(&self, value: $value, order: Ordering) -> $value {
-            match rt::current() {
+            match $current() {
                 None => self.value.swap(value, order),
                 Some(runtime) => self.modify(runtime, "swap", order, Location::caller(), move |_| value),
             }
@@ -204,7 +248,6 @@ macro_rules! common_methods {
 
         /// Writes `new` if the value is `current`.
         #[track_caller]
-        #[inline]
         pub fn compare_exchange(
             &self,
             current: $value,
@@ -212,7 +255,7 @@ macro_rules! common_methods {
             success: Ordering,
             failure: Ordering,
         ) -> Result<$value, $value> {
-            let Some(runtime) = rt::current() else {
+            let Some(runtime) = $current() else {
                 return self.value.compare_exchange(current, new, success, failure);
             };
             let (expected, new) = ($bits(current), $bits(new));
@@ -223,7 +266,6 @@ macro_rules! common_methods {
 
         /// The same as [`Self::compare_exchange`] in a model: it does not fail without a reason there.
         #[track_caller]
-        #[inline]
         pub fn compare_exchange_weak(
             &self,
             current: $value,
@@ -329,8 +371,8 @@ macro_rules! common_methods {
         }
 
         #[inline]
-        fn access<'a>(&'a self, runtime: &'a Runtime, place: Place) -> Access<'a, $std> {
-            Access::new(runtime, &self.stamp, &self.value, place)
+        fn access<'a>(&'a self, runtime: &'a Runtime, place: Place) -> $access {
+            <$access>::new(runtime, &self.stamp, $memory(&self.value), place)
         }
 
         #[inline]

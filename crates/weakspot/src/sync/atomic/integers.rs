@@ -37,7 +37,9 @@ macro_rules! atomic_integer {
 
             common_methods!(
                 $value,
-                std_atomic::$name,
+                Access<'a, std_atomic::$name>,
+                std::convert::identity,
+                rt::current,
                 |value: $value| ToBits::to_bits(value as $unsigned),
                 |bits: u64| bits as $value
             );
@@ -67,7 +69,6 @@ macro_rules! atomic_integer {
     (@fetch $value:ident, $method:ident, $does:literal, |$old:ident, $operand:ident| $new:expr) => {
         #[doc = concat!($does, "; returns the value before.")]
         #[track_caller]
-        #[inline]
         pub fn $method(&self, value: $value, order: Ordering) -> $value {
             match rt::current() {
                 None => self.value.$method(value, order),

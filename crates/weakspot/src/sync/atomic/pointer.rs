@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{self as std_atomic, Ordering};
 
-use super::core::{Access, Memory, common_methods};
+use super::core::{Memory, PointerAccess, common_methods};
 use crate::rt::objects::Stamp;
 use crate::rt::{self, Place, Runtime};
 
@@ -14,7 +14,7 @@ pub struct AtomicPtr<T> {
     stamp: Stamp,
 }
 
-impl<T> Memory for std_atomic::AtomicPtr<T> {
+impl Memory for std_atomic::AtomicPtr<()> {
     #[inline]
     fn get(&self) -> u64 {
         self.load(Ordering::Relaxed).expose_provenance() as u64
@@ -32,9 +32,20 @@ impl<T> AtomicPtr<T> {
         Self { value: std_atomic::AtomicPtr::new(value), stamp: Stamp::new() }
     }
 
-    common_methods!(*mut T, std_atomic::AtomicPtr<T>, |value: *mut T| value.expose_provenance() as u64, |bits: u64| {
-        std::ptr::with_exposed_provenance_mut::<T>(bits as usize)
-    });
+    common_methods!(
+        *mut T,
+        PointerAccess<'a>,
+        erased,
+        rt::current_here,
+        |value: *mut T| value.expose_provenance() as u64,
+        |bits: u64| std::ptr::with_exposed_provenance_mut::<T>(bits as usize)
+    );
+}
+
+/// The same memory, whatever the pointer in it points to.
+fn erased<T>(value: &std_atomic::AtomicPtr<T>) -> &std_atomic::AtomicPtr<()> {
+    // SAFETY: pointers to values whose size is known have one layout, and so have atomic ones.
+    unsafe { &*std::ptr::from_ref(value).cast() }
 }
 
 /// Arithmetic on the address, which keeps the provenance outside a model.
@@ -50,7 +61,7 @@ macro_rules! fetch_address {
 
 impl<T> AtomicPtr<T> {
     fn fetch_address(&self, what: &'static str, order: Ordering, place: Place, new: impl Fn(usize) -> usize) -> *mut T {
-        if let Some(runtime) = rt::current() {
+        if let Some(runtime) = rt::current_here() {
             return self.modify(runtime, what, order, place, |old| old.map_addr(&new));
         }
         let failure = match order {
