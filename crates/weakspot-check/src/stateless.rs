@@ -6,10 +6,11 @@
 
 use weakspot_explore::bounded::{Mode, explore_interleavings_recorded};
 use weakspot_explore::exhaustive::{ExploreOptions, MonitorKind, explore};
-use weakspot_explore::outcome::{self, Outcome};
+use weakspot_explore::outcome::Outcome;
 use weakspot_explore::recorded::Ending;
 use weakspot_explore::recorded::recorder::{Sink, explore_recorded};
 use weakspot_model::buffer::MemoryModel;
+use weakspot_model::ids::Site;
 use weakspot_model::ir::Program;
 use weakspot_model::replay::Witness;
 use weakspot_model::task::{self, Budget, Progress};
@@ -159,7 +160,11 @@ fn describe(
     explored: &Outcome,
 ) -> Result<Vec<Violation>, InternalError> {
     if options.sampling.is_some() {
-        return confirmed(program, options, explored.violations.values());
+        let mut violations = Vec::new();
+        for violation in confirmed(program, options, explored.violations.values())? {
+            add(&mut violations, violation);
+        }
+        return Ok(violations);
     }
     if program.assumes() {
         return Ok(Vec::new());
@@ -170,13 +175,22 @@ fn describe(
         return Err(InternalError::Disagreement);
     }
     let mut violations = attack::violations(program, options, &attacks)?;
-    let is_new = |found: &&outcome::Violation, known: &[Violation]| {
-        known.iter().all(|known| (known.store.site, known.access.site) != (found.store.site, found.access.site))
-    };
     for found in explored.violations.values() {
-        if (options.all || violations.is_empty()) && is_new(&found, &violations) {
-            violations.push(Violation::of_monitor(program, options, found)?);
+        if (options.all || violations.is_empty()) && is_new((found.store.site, found.access.site), &violations) {
+            add(&mut violations, Violation::of_monitor(program, options, found)?);
         }
     }
     Ok(violations)
+}
+
+/// Is none of the violations about this pair of accesses? All threads of a template have the same accesses.
+fn is_new(pair: (Site, Site), known: &[Violation]) -> bool {
+    known.iter().all(|known| (known.store.site, known.access.site) != pair)
+}
+
+/// Adds a violation, if its pair of accesses is new. Where an access is early, that is not the pair that the monitor named.
+fn add(violations: &mut Vec<Violation>, violation: Violation) {
+    if is_new((violation.store.site, violation.access.site), violations) {
+        violations.push(violation);
+    }
 }

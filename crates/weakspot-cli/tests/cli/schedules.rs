@@ -19,6 +19,21 @@ thread b { lock(m); wait(c, m); unlock(m); }
 thread n { lock(m); notify_one(c); unlock(m); }
 ";
 
+/// The access that comes too early is a store: SOBER sees another execution of this than the one that is shown.
+const EARLY_STORE: &str = "\
+shared x, y;
+thread a { x = 2; y = 2; }
+thread b { y = 1; let r = x; }
+";
+
+/// SOBER names the store of `c` for one execution and the store of `a` for another; it is the latter that is late in both.
+const ONE_PAIR: &str = "\
+shared x, y;
+thread a { y = 3; let r = x; }
+thread b { let r = x; let s = y; }
+thread c { x = 2; }
+";
+
 fn fenced() -> String {
     STORE_BUFFERING.replace("; let", "; fence; let")
 }
@@ -67,8 +82,12 @@ fn the_printed_line_leads_to_the_same_finding() {
     let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
     workspace.write("lost.weak", LOST_UPDATE);
     workspace.write("choices.weak", CHOICES);
+    workspace.write("stores.weak", EARLY_STORE);
     for arguments in [
         &["check", "sb.weak"][..],
+        &["check", "stores.weak", "--monitor", "sober"],
+        &["check", "stores.weak", "--monitor", "sober-published"],
+        &["check", "stores.weak", "--monitor", "operational"],
         &["check", "sb.weak", "--engine", "attack"],
         &["check", "sb.weak", "--model", "pso"],
         &["check", "sb.weak", "--monitor", "operational"],
@@ -105,6 +124,34 @@ fn every_violation_has_its_own_line() {
     let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
     let run = workspace.run(&["check", "sb.weak", "--all"]);
     assert_eq!(run.out.lines().filter(|line| line.starts_with("replay: ")).count(), 2, "{}", run.out);
+}
+
+#[test]
+fn no_pair_is_reported_twice() {
+    let workspace = Workspace::with("one.weak", ONE_PAIR);
+    for monitor in ["sober", "sober-published", "operational"] {
+        let run = workspace.run(&["check", "one.weak", "--all", "--monitor", monitor, "--json"]).json();
+        let violations = run["violations"].as_array().unwrap();
+        let threads: Vec<_> =
+            violations.iter().map(|found| [&found["store"]["thread"], &found["access"]["thread"]]).collect();
+        assert_eq!(threads, [["a", "b"]], "{monitor}");
+    }
+}
+
+/// Both threads have the same two accesses, whoever was late in which schedule.
+#[test]
+fn the_accesses_of_a_template_are_one_pair_in_every_mode() {
+    let workspace = Workspace::with("sb.weak", "shared x[2];\nthread p[2] { x[me] = 1; let r = x[1 - me]; }\n");
+    for mode in [
+        &["--engine", "stateless"][..],
+        &["--engine", "attack"],
+        &["--max-preemptions", "2"],
+        &["--random", "50"],
+        &["--pct", "50"],
+    ] {
+        let run = workspace.run(&[&["check", "sb.weak", "--all", "--json"], mode].concat()).json();
+        assert_eq!(run["violations"].as_array().unwrap().len(), 1, "{mode:?}");
+    }
 }
 
 #[test]

@@ -6,22 +6,17 @@ use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Action;
 
-use crate::args::{CheckArgs, Model, Monitor};
+use crate::args::{CheckArgs, Model};
 use crate::exit::Failure;
 
-/// The command that leads to a finding again, ready to be pasted.
+/// The command that leads to a finding again, ready to be pasted. It asks for no monitor, so that all look at the schedule:
+/// it may show a finding in a form that another monitor than the one that found it recognises.
 pub fn command(args: &CheckArgs, schedule: &Schedule) -> String {
     let mut command = format!("weakspot check {}", quoted(&args.file.display().to_string()));
     match args.model {
         Model::Sc => command.push_str(" --model sc"),
         Model::Tso => {}
         Model::Pso => command.push_str(" --model pso"),
-    }
-    match args.monitor {
-        None => {}
-        Some(Monitor::Sober) => command.push_str(" --monitor sober"),
-        Some(Monitor::SoberPublished) => command.push_str(" --monitor sober-published"),
-        Some(Monitor::Operational) => command.push_str(" --monitor operational"),
     }
     for (given, option) in [(args.allow_deadlock, "--allow-deadlock"), (args.spurious_wakeups, "--spurious-wakeups")] {
         if given {
