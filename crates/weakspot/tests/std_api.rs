@@ -252,6 +252,13 @@ fn scoped_threads_nest_and_have_names() {
 }
 
 #[test]
+fn a_whole_number_of_atomics_fits_into_a_cache_line() {
+    assert_eq!([size_of::<AtomicUsize>(), size_of::<AtomicPtr<u8>>(), size_of::<AtomicU64>()], [32; 3]);
+    assert_eq!([size_of::<AtomicBool>(), size_of::<AtomicU8>()], [32; 2]);
+    assert_eq!(align_of::<AtomicUsize>(), align_of::<usize>());
+}
+
+#[test]
 fn handles_know_their_threads_outside_a_model() {
     let handle = thread::spawn(thread::current);
     let thread = handle.thread().clone();

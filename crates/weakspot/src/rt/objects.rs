@@ -61,11 +61,13 @@ pub(crate) struct Stamp {
     stamp: AtomicU64,
     /// The value before the first run that used it.
     first: AtomicU64,
+    /// Makes the size of an atomic a power of two: there is code that counts how many fit into a cache line.
+    _room: u64,
 }
 
 impl Stamp {
     pub(crate) const fn new() -> Self {
-        Self { stamp: AtomicU64::new(0), first: AtomicU64::new(0) }
+        Self { stamp: AtomicU64::new(0), first: AtomicU64::new(0), _room: 0 }
     }
 
     /// Forgets all runs: whoever has it exclusively begins a new life of it.
