@@ -58,7 +58,8 @@ impl Object {
 /// Ties a Rust object to the runs that use it.
 #[derive(Debug, Default)]
 pub(crate) struct Stamp {
-    stamp: AtomicU64,
+    /// The run and the number.
+    mark: AtomicU64,
     /// The value before the first run that used it.
     first: AtomicU64,
     /// Makes the size of an atomic a power of two: there is code that counts how many fit into a cache line.
@@ -67,35 +68,35 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(crate) const fn new() -> Self {
-        Self { stamp: AtomicU64::new(0), first: AtomicU64::new(0), _room: 0 }
+        Self { mark: AtomicU64::new(0), first: AtomicU64::new(0), _room: 0 }
     }
 
     /// Forgets all runs: whoever has it exclusively begins a new life of it.
     pub(crate) fn clear(&mut self) {
-        *self.stamp.get_mut() = 0;
+        *self.mark.get_mut() = 0;
     }
 
     /// The number in this run, if it was used in it.
     pub(crate) fn used(&self, runtime: &Runtime) -> Option<u32> {
-        let stamp = self.stamp.load(Ordering::Relaxed);
+        let stamp = self.mark.load(Ordering::Relaxed);
         (stamp >> OBJECT_BITS == runtime.run.get()).then_some((stamp & (BORN - 1)) as u32)
     }
 
     /// Has a thread of the run made the object? To be asked after [`Self::object`].
     #[inline]
     pub(crate) fn is_born(&self) -> bool {
-        self.stamp.load(Ordering::Relaxed) & BORN != 0
+        self.mark.load(Ordering::Relaxed) & BORN != 0
     }
 
     /// A thread of the run has made the object.
     pub(crate) fn bear(&self) {
-        self.stamp.fetch_or(BORN, Ordering::Relaxed);
+        self.mark.fetch_or(BORN, Ordering::Relaxed);
     }
 
     /// The number in this run. `value` is what it holds; `reset` gives it its first value back.
     #[inline]
     pub(crate) fn object(&self, runtime: &Runtime, value: impl Fn() -> u64, reset: impl Fn(u64), place: Place) -> u32 {
-        let stamp = self.stamp.load(Ordering::Relaxed);
+        let stamp = self.mark.load(Ordering::Relaxed);
         if stamp >> OBJECT_BITS == runtime.run.get() {
             return (stamp & (BORN - 1)) as u32;
         }
@@ -105,7 +106,7 @@ impl Stamp {
             reset(self.first.load(Ordering::Relaxed));
         }
         let object = runtime.add_object(Object::new(self.first.load(Ordering::Relaxed), place));
-        self.stamp.store(runtime.run.get() << OBJECT_BITS | u64::from(object), Ordering::Relaxed);
+        self.mark.store(runtime.run.get() << OBJECT_BITS | u64::from(object), Ordering::Relaxed);
         object
     }
 
@@ -118,7 +119,7 @@ impl Stamp {
         let is_new = stamp >> OBJECT_BITS < runtime.first_run;
         if is_new && runtime.company != Company::Alone {
             let claim = run << OBJECT_BITS;
-            is_foreign = self.stamp.compare_exchange(stamp, claim, Ordering::Relaxed, Ordering::Relaxed).is_err();
+            is_foreign = self.mark.compare_exchange(stamp, claim, Ordering::Relaxed, Ordering::Relaxed).is_err();
         }
         if is_foreign {
             runtime.get_in_the_way(place);
