@@ -272,6 +272,17 @@ impl<'s, S: System> Buffered<'s, S> {
         if self.model == MemoryModel::Pso { store.segment == first.segment } else { first.cell == cell }
     }
 
+    /// How many stores of a thread stand before its oldest one to a cell. Unlike the number of the cell, that is the same
+    /// whenever the same moves are made.
+    pub fn place_in_buffer(&self, thread: usize, cell: CellId) -> Option<usize> {
+        self.lanes[thread].buffer.iter().position(|store| store.cell == cell)
+    }
+
+    /// The cell of the store of a thread that so many stand before.
+    pub fn cell_in_buffer(&self, thread: usize, place: usize) -> Option<CellId> {
+        self.lanes[thread].buffer.get(place).map(|store| store.cell)
+    }
+
     /// Lets all stores of a thread reach memory.
     pub fn commit_all(&mut self, thread: usize) {
         while let Some(&Store { cell, .. }) = self.lanes[thread].buffer.first() {

@@ -59,6 +59,13 @@ impl Lineariser {
         self.drain(graph, wanted);
     }
 
+    /// Orders an event and what happens before it, and then another one and what happens before that.
+    pub fn linearise_both(&mut self, graph: &Graph, first: u32, second: u32) {
+        self.prepare(graph);
+        self.drain(graph, |id| graph.happens_before(id, first));
+        self.drain(graph, |id| graph.happens_before(id, first) || graph.happens_before(id, second));
+    }
+
     /// Orders all events so that before each event of `thread` nothing has gone that need not: what happens before it
     /// goes, and no more. The graph has to be consistent.
     pub fn linearise_lazily(&mut self, graph: &Graph, thread: usize) {

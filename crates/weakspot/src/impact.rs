@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 use weakspot_explore::buffered::{Buffered, Move, Rest};
+use weakspot_explore::system::CellId;
 use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::Builder;
@@ -98,6 +99,7 @@ struct Search<'m, 'r> {
     machine: Buffered<'m, Live<'r>>,
     runtime: &'r Runtime,
     model: MemoryModel,
+    /// What was done so far, as a schedule says it: see [`schedule_text`].
     moves: Vec<Move>,
     start: Instant,
     patience: Duration,
@@ -129,17 +131,19 @@ impl Search<'_, '_> {
         Impact::Unknown
     }
 
-    fn model_name(&self) -> &'static str {
-        if self.model == MemoryModel::Pso { "pso" } else { "tso" }
-    }
-
     fn restart(&mut self) {
         self.machine.restart();
         self.moves.clear();
     }
 
     fn make(&mut self, what: Move) {
-        self.moves.push(what);
+        self.moves.push(match what {
+            Move::Step { .. } => what,
+            Move::Commit { thread, cell } => {
+                let place = self.machine.place_in_buffer(thread, cell).unwrap_or(0);
+                Move::Commit { thread, cell: place as CellId }
+            }
+        });
         self.machine.make(what);
     }
 
@@ -173,7 +177,7 @@ impl Search<'_, '_> {
         Some(Ended::Badly(Box::new(Harm {
             failure,
             timeline,
-            schedule: format!("{}:{}", self.model_name(), schedule_text(&self.moves)),
+            schedule: format!("{}:{}", self.model.name(), schedule_text(&self.moves)),
             delays: delays::of_run(&self.runtime.state().log, self.model),
         })))
     }
@@ -276,7 +280,7 @@ impl Search<'_, '_> {
             }
             if depth == path.len() {
                 if moves.len() > 1 && !seen.insert(self.machine.fingerprint()) {
-                    return Ended::Well;
+                    return self.come_to_an_end();
                 }
                 path.push((0, moves.len()));
             }
@@ -286,6 +290,22 @@ impl Search<'_, '_> {
             }
             depth += 1;
             self.make(moves[taken]);
+        }
+    }
+
+    /// What follows is known. The run goes on nevertheless: what the code does besides (noting what it has seen, for
+    /// example) should be what it does in some execution.
+    fn come_to_an_end(&mut self) -> Ended {
+        let mut moves = Vec::new();
+        loop {
+            self.take_quiet_steps();
+            match self.end() {
+                Some(Ended::GivenUp) => return Ended::Well,
+                Some(ended) => return ended,
+                None => self.machine.moves(&mut moves),
+            }
+            let Some(&first) = moves.first() else { return Ended::Well };
+            self.make(first);
         }
     }
 
@@ -324,12 +344,19 @@ impl Random {
     }
 }
 
-/// Moves as text: threads, `=` and a choice, `c` and the cell for a commit; repeated moves with `x`.
+/// The schedule of an SC execution, found while a model was asked for. Which fences are events depends on that, too.
+pub(crate) fn sc_schedule(model: MemoryModel, moves: &[Move]) -> String {
+    let asked = if model == MemoryModel::Tso { String::new() } else { format!("/{}", model.name()) };
+    format!("sc{asked}:{}", schedule_text(moves))
+}
+
+/// Moves as text: threads, `=` and a choice, `c` and the place in the buffer for a commit (numbers of cells depend on who
+/// was asked first what it is about to do); repeated moves with `x`.
 pub(crate) fn schedule_text(moves: &[Move]) -> String {
     let one = |what: &Move| match *what {
         Move::Step { thread, choice: 0 } => format!("{thread}"),
         Move::Step { thread, choice } => format!("{thread}={choice}"),
-        Move::Commit { thread, cell } => format!("{thread}c{cell}"),
+        Move::Commit { thread, cell: place } => format!("{thread}c{place}"),
     };
     let mut text = String::new();
     let mut at = 0;

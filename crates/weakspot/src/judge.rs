@@ -130,13 +130,20 @@ impl<'b> Judge<'b> {
 
     /// The execution fails: keeps how it came to that.
     fn note_failure(&mut self, graph: &Graph, runtime: &Runtime, failure: Failure) -> ControlFlow<()> {
-        let last = failure.thread.map_or(NONE, |thread| graph.thread(thread as usize).last);
-        self.lineariser.linearise_some(graph, |id| last == NONE || graph.happens_before(id, last));
+        let last_of = |thread: u32| graph.thread(thread as usize).last;
+        let last = failure.thread.map_or(NONE, last_of);
+        match &failure.kind {
+            // Both sides of a race have to come about.
+            FailureKind::Race { first, .. } if last != NONE && last_of(first.thread) != NONE => {
+                self.lineariser.linearise_both(graph, last_of(first.thread), last);
+            }
+            _ => self.lineariser.linearise_some(graph, |id| last == NONE || graph.happens_before(id, last)),
+        }
         let moves: Vec<Move> = steps_of(graph, self.lineariser.order())
             .into_iter()
             .map(|(thread, choice)| Move::Step { thread, choice })
             .collect();
-        self.stop(runtime, failure, format!("sc:{}", impact::schedule_text(&moves)))
+        self.stop(runtime, failure, impact::sc_schedule(self.builder.model, &moves))
     }
 
     /// The run that was made last fails.

@@ -29,7 +29,8 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     panics::install_hook();
     overflow::install();
     let start = Instant::now();
-    let runtime = Runtime::new(builder.model, builder.max_threads, Arc::clone(body));
+    let model = builder.replay.as_deref().and_then(crate::replay::model_asked_for).unwrap_or(builder.model);
+    let runtime = Runtime::new(model, builder.max_threads, Arc::clone(body));
     runtime.strengthen(builder.strengthened.clone());
     if let Some(schedule) = &builder.replay {
         return crate::replay::replay(builder, &runtime, schedule, start);

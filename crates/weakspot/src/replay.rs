@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use weakspot_explore::buffered::{Buffered, Move, Rest};
+use weakspot_explore::system::Pending;
 use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::Builder;
@@ -14,15 +15,26 @@ use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
 use crate::timeline::Timeline;
 
+fn model_of(name: &str) -> Option<MemoryModel> {
+    MemoryModel::ALL.into_iter().find(|model| model.name() == name)
+}
+
+/// The model that was asked for when a schedule was found, if it is one. An SC execution may be found whatever is asked
+/// for; TSO is what is asked for if nobody says anything.
+pub(crate) fn model_asked_for(schedule: &str) -> Option<MemoryModel> {
+    match schedule.split_once(':')?.0 {
+        "sc" => Some(MemoryModel::Tso),
+        name => model_of(name.strip_prefix("sc/").unwrap_or(name)),
+    }
+}
+
 /// The memory model and the moves of a schedule.
 fn parse(schedule: &str) -> Result<(MemoryModel, Vec<Move>), String> {
-    let (model, moves) = schedule.split_once(':').ok_or("it does not begin with sc:, tso: or pso:")?;
-    let model = match model {
-        "sc" => MemoryModel::Sc,
-        "tso" => MemoryModel::Tso,
-        "pso" => MemoryModel::Pso,
-        other => return Err(format!("`{other}` is none of sc, tso, pso")),
-    };
+    let (name, moves) = schedule.split_once(':').ok_or("it does not begin with sc:, tso: or pso:")?;
+    if model_asked_for(schedule).is_none() {
+        return Err(format!("`{name}` is none of sc, tso, pso"));
+    }
+    let model = model_of(name).unwrap_or(MemoryModel::Sc);
     let moves = parse_schedule(moves).map_err(|part| format!("`{part}` is no step"))?;
     Ok((model, moves))
 }
@@ -44,27 +56,39 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
     report
 }
 
+/// A move of a schedule as one of the machine, if it is possible: in a schedule, a commit says the place in the buffer.
+fn possible_move(machine: &mut Buffered<'_, Live<'_>>, what: Move) -> Option<Move> {
+    if what.thread() >= machine.threads() {
+        return None;
+    }
+    match what {
+        Move::Step { thread, .. } => {
+            machine.wake(thread);
+            machine.can_step(thread).then_some(what)
+        }
+        Move::Commit { thread, cell: place } => {
+            let cell = machine.cell_in_buffer(thread, place as usize)?;
+            machine.can_commit(thread, cell).then_some(Move::Commit { thread, cell })
+        }
+    }
+}
+
 /// Runs the moves; the failure they lead to.
 fn run(runtime: &Runtime, model: MemoryModel, moves: &[Move]) -> Option<Failure> {
     runtime.buffered.set(model != MemoryModel::Sc);
     let mut system = Live { runtime };
     let mut machine = Buffered::new(&mut system, model);
     for (index, &what) in moves.iter().enumerate() {
-        let possible = what.thread() < machine.threads()
-            && match what {
-                Move::Step { thread, .. } => {
-                    machine.wake(thread);
-                    machine.can_step(thread)
-                }
-                Move::Commit { thread, cell } => machine.can_commit(thread, cell),
-            };
-        if !possible {
+        let Some(possible) = possible_move(&mut machine, what) else {
             let message = format!("step {} of the schedule is not possible: the test has changed", index + 1);
             return Some(Failure::new(FailureKind::Other, message));
-        }
-        machine.make(what);
+        };
+        machine.make(possible);
         if model == MemoryModel::Sc {
             machine.commit_all(what.thread());
+        }
+        if machine.pending(what.thread()) == Pending::Failed {
+            break;
         }
     }
     match machine.rest()? {

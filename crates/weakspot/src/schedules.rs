@@ -22,7 +22,7 @@ use weakspot_model::ir::FenceKind;
 
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
-use crate::impact::{Borderline, Random, schedule_text};
+use crate::impact::{Borderline, Random, sc_schedule};
 use crate::judge::{Evidence, Judge, too_long};
 use crate::model::{WHAT_DIFFERS, may_go_on};
 use crate::report::Bound;
@@ -319,7 +319,7 @@ impl<'b, 'r> Search<'b, 'r> {
     }
 
     fn schedule(&self) -> String {
-        format!("sc:{}", schedule_text(&self.moves))
+        sc_schedule(self.runtime.model, &self.moves)
     }
 
     fn take_quiet_steps(&mut self, machine: &mut Buffered<'_, Live<'r>>) {

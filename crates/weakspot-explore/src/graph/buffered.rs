@@ -130,7 +130,7 @@ impl Graph {
             EventKind::RmwRead { .. } if has_write => return None,
             // What the thread did before the atomic began.
             EventKind::RmwWrite { .. } => self.event(po_prev).po_prev,
-            EventKind::Load | EventKind::RmwRead { .. } | EventKind::Store => po_prev,
+            EventKind::Load | EventKind::RmwRead { .. } | EventKind::Store | EventKind::InterlockedStore => po_prev,
             _ => return None,
         };
         if before == NONE {

@@ -186,6 +186,8 @@ pub(crate) struct Lane {
     pub(crate) silent_rounds: u32,
     /// What the atomic it is about to do would write.
     pub(crate) written: Cell<Option<i64>>,
+    /// It has stored since its last fence (PSO): see [`Runtime::is_behind_fence`](super::Runtime::is_behind_fence).
+    pub(crate) has_stored: bool,
     /// Stores that are in its buffer (on simulated store buffers).
     pub(crate) issued: Vec<Issued>,
     /// Where waits with a timeout have timed out or not in this run.
@@ -217,6 +219,7 @@ impl Lane {
             seen: Vec::new(),
             silent_rounds: 0,
             written: Cell::new(None),
+            has_stored: false,
             issued: Vec::new(),
             timed: Vec::new(),
         }
@@ -237,6 +240,7 @@ impl Lane {
         self.seen.clear();
         self.silent_rounds = 0;
         self.written.set(None);
+        self.has_stored = false;
         self.issued.clear();
         self.timed.clear();
     }

@@ -420,7 +420,24 @@ impl Runtime {
     pub(crate) fn fence(&self, kind: FenceKind, place: Place) {
         if !self.is_free() {
             self.post(Operation::Fence(kind), "fence", place);
+            self.note_store(false);
         }
+    }
+
+    /// The thread has stored, or comes from a fence. Only PSO asks.
+    #[inline]
+    pub(crate) fn note_store(&self, has_stored: bool) {
+        if self.model == MemoryModel::Pso {
+            self.state().lanes[self.thread.get() as usize].has_stored = has_stored;
+        }
+    }
+
+    /// Were all stores of the thread that may be pending made before its last fence? Then an atomic, which writes, waits for
+    /// all of them, even a relaxed one: stores do not overtake one another past a fence. (One that is not waits for those
+    /// to its location.)
+    #[inline]
+    pub(crate) fn is_behind_fence(&self) -> bool {
+        self.model == MemoryModel::Pso && !self.state().lanes[self.thread.get() as usize].has_stored
     }
 
     pub(crate) fn choose(&self, count: u32, place: Place) -> u32 {

@@ -98,6 +98,7 @@ impl<'a, M: Memory> Access<'a, M> {
         }
         let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
         loop {
+            self.runtime.note_store(!interlocked);
             if self.runtime.store_again(self.again("store"), bits, interlocked, sync_of(order)) {
                 return self.memory.set(bits);
             }
@@ -149,7 +150,7 @@ impl<'a, M: Memory> Access<'a, M> {
         failure: Ordering,
         new: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
-        let drains_all = self.strengthen(order) != Ordering::Relaxed;
+        let drains_all = self.strengthen(order) != Ordering::Relaxed || self.runtime.is_behind_fence();
         let syncs @ (success, failure) = (sync_of(order), sync_of(failure));
         let probe = |bits: Option<u64>| {
             let bits = bits.unwrap_or_else(|| self.memory.get());

@@ -9,7 +9,7 @@
 //! | store, relaxed | store | store |
 //! | store, release | store | store-store fence, store |
 //! | store, `SeqCst` | interlocked | interlocked |
-//! | read-modify-write, relaxed | interlocked | interlocked on its own location |
+//! | read-modify-write, relaxed | interlocked | interlocked on its own location; waits for all stores before if none came after the last fence |
 //! | read-modify-write, otherwise | interlocked | interlocked, waits for all stores before |
 //! | `fence(SeqCst)` | full fence | full fence |
 //! | `fence(Release)`, `fence(AcqRel)` | – | store-store fence |

@@ -1,0 +1,119 @@
+//! What a report prints for a replay leads to the same failure again, whatever else is different.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use weakspot::cell::UnsafeCell;
+use weakspot::sync::Arc;
+use weakspot::sync::atomic::{AtomicUsize, Ordering, fence};
+use weakspot::{Builder, FailureKind, MemoryModel, Report, Verdict, thread};
+
+use Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+fn on(model: MemoryModel) -> Builder {
+    Builder { model, ..Builder::default() }
+}
+
+/// Runs the failing execution of a report again, with a builder that knows nothing but the schedule.
+#[track_caller]
+fn replayed(report: &Report, body: impl Fn() + Send + Sync + 'static) -> Report {
+    let schedule = report.replay().expect("a report of a failure has a schedule").to_owned();
+    let again = Builder { replay: Some(schedule.clone()), ..Builder::default() }.check(body);
+    assert_eq!(again.verdict, Verdict::Failed, "{schedule}: {again}");
+    again
+}
+
+struct Plain(UnsafeCell<usize>);
+
+// SAFETY: the tests want to see the races.
+unsafe impl Sync for Plain {}
+
+impl Plain {
+    fn read(&self) {
+        // SAFETY: as above.
+        self.0.with(|value| unsafe { std::ptr::read(value) });
+    }
+
+    fn write(&self) {
+        // SAFETY: as above.
+        self.0.with_mut(|value| unsafe { *value += 1 });
+    }
+}
+
+#[test]
+fn both_sides_of_a_race_come_about_again() {
+    let body = || {
+        let shared = Arc::new((Plain(UnsafeCell::new(0)), AtomicUsize::new(0)));
+        let (one, other) = (shared.clone(), shared.clone());
+        let reader = thread::spawn(move || {
+            one.1.load(Relaxed);
+            one.0.read();
+        });
+        let writer = thread::spawn(move || other.0.write());
+        reader.join().unwrap();
+        writer.join().unwrap();
+    };
+    let report = on(MemoryModel::Tso).check(body);
+    let again = replayed(&report, body);
+    let (before, after) = (report.failure.unwrap(), again.failure.unwrap());
+    assert!(matches!(after.kind, FailureKind::Race { .. }), "{}", after.message);
+    assert_eq!(before.message, after.message);
+}
+
+/// The thread that is started uses its atomics in another order than they come up in when everybody is asked.
+#[test]
+fn a_commit_is_found_again_whoever_used_its_atomic_first() {
+    let body = || {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            other.0.store(2, Relaxed);
+            other.1.load(Acquire)
+        });
+        shared.1.store(1, Release);
+        shared.0.store(1, Relaxed);
+        let seen = thread.join().unwrap();
+        assert!(seen == 1 || shared.0.load(Relaxed) == 1, "its store came last, and its load first");
+    };
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let report = on(model).check(body);
+        assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+        let again = replayed(&report, body);
+        assert!(again.failure.unwrap().message.contains("its store came last"));
+    }
+}
+
+#[test]
+fn a_schedule_says_by_itself_which_model_it_is_for() {
+    let relaxed = || {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0)));
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            other.2.store(1, Release);
+            other.0.store(1, Relaxed);
+            other.1.store(1, Relaxed);
+        });
+        if shared.1.load(Acquire) == 1 {
+            assert_eq!(shared.0.load(Relaxed), 1, "the message is not there");
+        }
+        thread.join().unwrap();
+    };
+    let report = on(MemoryModel::Pso).check(relaxed);
+    assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+    assert!(replayed(&report, relaxed).failure.unwrap().message.contains("the message is not there"));
+    // A bug on every processor, found while PSO was asked for: fences are events there that TSO does not have.
+    let wrong = || {
+        let shared = Arc::new(AtomicUsize::new(0));
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            fence(Release);
+            other.store(other.load(Relaxed) + 1, Release);
+        });
+        shared.store(shared.load(SeqCst) + 1, Release);
+        thread.join().unwrap();
+        assert_eq!(shared.load(SeqCst), 2, "an update is lost");
+    };
+    for model in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
+        let report = on(model).check(wrong);
+        assert_eq!(report.verdict, Verdict::Failed, "{report}");
+        assert!(replayed(&report, wrong).failure.unwrap().message.contains("an update is lost"));
+    }
+}
