@@ -115,13 +115,6 @@ impl Answers {
         }
     }
 
-    /// Nothing is known of the accesses from this one on, but of the witness.
-    #[inline]
-    pub(super) fn forget_from(&self, first: u32) {
-        self.clear.set(self.clear.get().min(first));
-        self.told.set(self.told.get().min(first));
-    }
-
     #[inline]
     fn lose_witness(&self) {
         self.hint.set(self.witness.replace(NONE));

@@ -179,10 +179,6 @@ impl Graph {
         }
         let &Event { thread, index, .. } = self.event(from);
         let first = self.trail[unchanged..].iter().fold(NONE, |first, &id| first.min(id));
-        if keeps_witness && !tells {
-            // What was clear is soon known again: putting it aside costs more.
-            return self.answers.forget_from(first);
-        }
         self.answers.put_aside_for(Change { after: (thread, index), first }, keeps_witness, keeps_clear);
     }
 
