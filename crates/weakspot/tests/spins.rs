@@ -609,3 +609,24 @@ fn a_thread_that_spins_on_a_lock_goes_on_when_it_is_free() {
     assert!(report.verdict == Verdict::Safe && report.exhaustive, "{report}");
     assert!(report.executions == 328 && report.blocked < 100, "{report}");
 }
+
+#[test]
+fn nothing_is_correct_that_never_ends() {
+    let report = check(|| {
+        let (x, y) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (x2, y2) = (x.clone(), y.clone());
+        let other = thread::spawn(move || {
+            while x2.load(SeqCst) == 0 {
+                y2.store(1, SeqCst);
+                y2.store(0, SeqCst);
+                hint::spin_loop();
+            }
+        });
+        while x.load(SeqCst) == 0 {
+            y.load(SeqCst);
+            hint::spin_loop();
+        }
+        other.join().unwrap();
+    });
+    assert!(matches!(report.verdict, Verdict::Failed | Verdict::Bounded(Bound::NoEnd)), "{report}");
+}
