@@ -306,6 +306,11 @@ pub trait System {
         Token(0)
     }
 
+    /// How often the thread has passed a marker again since its last event.
+    fn idle_passes(&self, _thread: ThreadId) -> u32 {
+        0
+    }
+
     /// Some rounds of the loop whose marker the thread has passed are not explored.
     fn leave_rounds_out(&mut self, _thread: ThreadId, _why: LeftOut) {}
 

@@ -38,6 +38,11 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     let mut judge = search(builder, &runtime, start);
     judge.report.left_out = runtime.loops_left_out.take().into_iter().map(LoopLeftOut::from).collect();
     judge.report.exhaustive &= judge.report.left_out.is_empty();
+    let nothing_ends = judge.report.executions == 0 && judge.report.blocked > 0;
+    if nothing_ends && judge.report.failure.is_none() && judge.report.left_out.is_empty() {
+        judge.report.exhaustive = false;
+        judge.report.bound.get_or_insert(Bound::NoEnd);
+    }
     let found = std::mem::take(&mut judge.found);
     let mut report = judge.report;
     if report.failure.is_none() && !found.is_empty() {

@@ -26,6 +26,8 @@ pub enum Bound {
     Random,
     /// Not all rounds of some loops: see [`Report::left_out`].
     Loops,
+    /// No execution ran to its end: all of them go round loops for ever.
+    NoEnd,
 }
 
 /// The answer.
@@ -375,6 +377,7 @@ fn bound_text(bound: Bound) -> String {
         Bound::Preemptions(most) => format!("with up to {most} preemptions"),
         Bound::Random => "in random schedules".to_owned(),
         Bound::Loops => "except in rounds of loops that were left out".to_owned(),
+        Bound::NoEnd => "but no execution ran to its end".to_owned(),
     }
 }
 

@@ -118,5 +118,5 @@ fn every_run_begins_with_as_much_memory_in_use() {
     check("atomics", &[1_000, 3_000, 6_000, 9_000, 12_000], atomics);
     check("locks", &[50, 100, 150], locks);
     check("waits", &[80, 120, 160, 200], waits);
-    check("spins", &[4_000, 8_000, 12_000, 16_000], spins);
+    check("spins", &[2_000, 4_000, 6_000, 8_000], spins);
 }

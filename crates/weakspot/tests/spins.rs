@@ -551,3 +551,82 @@ fn a_guard_against_waiting_for_ever_is_no_failure_where_scheduling_is_fair() {
     });
     assert_eq!(nobody.verdict, Verdict::Failed, "{nobody}");
 }
+
+/// A thread that takes what there is until nobody brings any more.
+fn collect(bring: usize) -> Report {
+    check(move || {
+        let (list, left) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(1)));
+        let (list2, left2) = (list.clone(), left.clone());
+        let bringer = thread::spawn(move || {
+            (0..bring).for_each(|_| _ = list2.fetch_add(1, SeqCst));
+            left2.fetch_sub(1, SeqCst);
+        });
+        let mut taken = 0;
+        loop {
+            taken += list.swap(0, SeqCst);
+            if left.load(SeqCst) == 0 {
+                break;
+            }
+            thread::yield_now();
+        }
+        taken += list.swap(0, SeqCst);
+        assert_eq!(taken, bring);
+        bringer.join().unwrap();
+    })
+}
+
+#[test]
+fn a_loop_that_does_in_its_second_round_what_it_did_in_its_first_waits() {
+    let executions = [1, 2].map(|bring| {
+        let report = collect(bring);
+        assert!(report.verdict == Verdict::Safe && report.exhaustive, "{report}");
+        report.executions
+    });
+    assert_eq!(executions, [8, 26]);
+}
+
+#[test]
+fn a_thread_that_spins_on_a_lock_goes_on_when_it_is_free() {
+    let report = check(|| {
+        let (lock, sum) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let threads = [1, 2].map(|number| {
+            let (lock, sum) = (lock.clone(), sum.clone());
+            thread::spawn(move || {
+                for _ in 0..3 {
+                    while lock.compare_exchange(false, true, SeqCst, SeqCst).is_err() {
+                        hint::spin_loop();
+                    }
+                    sum.store(sum.load(Relaxed) + number, Relaxed);
+                    lock.store(false, SeqCst);
+                }
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(sum.load(Relaxed), 9);
+    });
+    assert!(report.verdict == Verdict::Safe && report.exhaustive, "{report}");
+    assert!(report.executions == 328 && report.blocked < 100, "{report}");
+}
+
+#[test]
+fn nothing_is_correct_that_never_ends() {
+    let report = check(|| {
+        let (x, y) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (x2, y2) = (x.clone(), y.clone());
+        let other = thread::spawn(move || {
+            while x2.load(SeqCst) == 0 {
+                y2.store(1, SeqCst);
+                y2.store(0, SeqCst);
+                hint::spin_loop();
+            }
+        });
+        while x.load(SeqCst) == 0 {
+            y.load(SeqCst);
+            hint::spin_loop();
+        }
+        other.join().unwrap();
+    });
+    assert!(matches!(report.verdict, Verdict::Failed | Verdict::Bounded(Bound::NoEnd)), "{report}");
+}

@@ -11,6 +11,17 @@
 //! (earlier writes, taken by other atomics, whose reads it then revisits) it still can when it comes. And it comes: when
 //! nobody else can go on, those that were put off do, and are stuck then. Whether a thread is put off depends on
 //! the graph alone, so every graph is still built in one way.
+//!
+//! # Threads that look again and again
+//! A thread of live code that goes round a loop, has looked at one cell, and is about to look at it once more is put off
+//! while the same value is there: somebody else has to change it.
+//!
+//! When it does look, it could also take an earlier write. If it is known to go on waiting from that value (`probe`), this
+//! is left out. Its thread would be stuck, and no revisit could change that, because the read is not maximally added
+//! (`unblock`). Nor is there anything to be seen: the look before, at the same cell, came before the write that this one
+//! comes before, or before an earlier one; and what this one comes after, the look before or the one that ends the waiting
+//! comes after, too. That is so only if the round is this one look: of a round that looks at two cells, the second look may
+//! be what tells that something came before something else.
 
 use weakspot_model::ids::ThreadId;
 
@@ -70,10 +81,20 @@ impl<S: System> Explorer<'_, S> {
                 Phase::Woken => self.is_held(mutex),
                 Phase::Running | Phase::Entered => false,
             },
-            Pending::Rmw { cell, .. } => self.system.may_block(ThreadId::new(thread)) && self.blocks(thread, cell),
+            Pending::Load(cell) => self.looks_again(thread, cell),
+            Pending::Rmw { cell, .. } => {
+                self.system.may_block(ThreadId::new(thread)) && self.blocks(thread, cell)
+                    || self.looks_again(thread, cell)
+            }
             _ => false,
         };
         if waits { Readiness::PutOff } else { Readiness::Ready }
+    }
+
+    /// Would a thread that goes round a loop look at a cell once more and see what it has just seen there?
+    fn looks_again(&self, thread: usize, cell: CellId) -> bool {
+        let seen = self.seen_in_round_before(thread, cell);
+        seen.is_some_and(|seen| seen == self.graph().final_value(cell))
     }
 
     /// Is a mutex held after all that has happened?

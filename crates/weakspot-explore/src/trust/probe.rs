@@ -17,7 +17,7 @@
 //! A thread is deterministic, so the answer depends on nothing but the results it was given, and is kept under a hash of
 //! these. A loop that has been tried out [`FULL_PROBES`] times with different results and never ended is tried out for
 //! [`FEW_ROUNDS`] rounds only after that, but for a full number now and then: whenever the number of tries is a power of
-//! two. If it does end then, it may have been taken to be endless wrongly before, and that is said
+//! two. (A loop that has never ended gets fewer rounds if it idles for long in each: exponential backoff.) If it does end then, it may have been taken to be endless wrongly before, and that is said
 //! ([`LeftOut::Unsure`]). What a loop is depends on its marker, its thread and what it does in a round, because many loops
 //! may share a function that has the marker.
 //!
@@ -41,6 +41,10 @@ const PATIENT_ROUNDS: u32 = 10_000;
 const FULL_PROBES: u32 = 16;
 /// Rounds after which a loop is taken to be endless that has never ended before.
 const FEW_ROUNDS: u32 = 32;
+/// Rounds that are enough for a loop that has never ended if the thread idles in them for long.
+const FEWEST_ROUNDS: u32 = 12;
+/// How often a thread that does not idle for long passes a marker, for each round that the loop is tried out for.
+const PASSES_PER_ROUND: u32 = 4;
 /// Events that a thread may have on its own between two passes of a marker.
 const MOST_STEPS: u32 = 5_000;
 /// Rounds of a loop with an end that are all explored, unless somebody says another number.
@@ -99,12 +103,16 @@ impl Loops {
         self.fates.insert(history, fate);
     }
 
-    /// How many rounds a loop is tried out for.
-    fn rounds_to_try(&self, key: LoopKey) -> u32 {
+    /// How many rounds a loop is tried out for, and for how many passes of a marker if those are more.
+    fn rounds_to_try(&self, key: LoopKey) -> (u32, u32) {
         match self.endless.get(&key) {
-            None => PATIENT_ROUNDS,
-            Some(Some(times)) if *times >= FULL_PROBES && !times.is_power_of_two() => FEW_ROUNDS,
-            Some(_) => MOST_ROUNDS,
+            None => (PATIENT_ROUNDS, PATIENT_ROUNDS * PASSES_PER_ROUND),
+            Some(None) => (MOST_ROUNDS, u32::MAX),
+            Some(Some(times)) => {
+                let is_short = *times >= FULL_PROBES && !times.is_power_of_two();
+                let rounds = if is_short { FEW_ROUNDS } else { MOST_ROUNDS };
+                (rounds, rounds * PASSES_PER_ROUND)
+            }
         }
     }
 
@@ -271,7 +279,7 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// A hash of all results that a thread was given.
-    fn history(&self, thread: usize) -> u64 {
+    pub(super) fn history(&self, thread: usize) -> u64 {
         let end = self.graph().thread(thread);
         let mut events = Vec::with_capacity(end.len as usize);
         let mut id = end.last;
@@ -284,17 +292,28 @@ impl<S: System> Explorer<'_, S> {
     }
 
     fn extend_history(&self, history: u64, id: u32) -> u64 {
-        /// Results of this size may be addresses, which are others in another run.
-        const SMALL: Range<i64> = -(1 << 31)..1 << 32;
         let event = self.graph().event(id);
         if !event.kind.is_read() && event.kind != EventKind::Choose {
             return history;
         }
-        if SMALL.contains(&event.value) || event.source == NONE {
-            return mix(history, event.value as u64);
+        self.add_to_history(history, event.value, event.source)
+    }
+
+    /// The history with one more result, which is that of a write.
+    fn add_to_history(&self, history: u64, value: i64, source: u32) -> u64 {
+        /// Results of this size may be addresses, which are others in another run.
+        const SMALL: Range<i64> = -(1 << 31)..1 << 32;
+        if SMALL.contains(&value) || source == NONE {
+            return mix(history, value as u64);
         }
-        let source = self.graph().event(event.source);
+        let source = self.graph().event(source);
         mix(mix(history, u64::MAX - u64::from(source.thread)), u64::from(source.index))
+    }
+
+    /// Is a thread with this history known to wait if it reads this write?
+    pub(super) fn would_wait(&self, history: u64, cell: CellId, source: u32) -> bool {
+        let history = self.add_to_history(history, self.graph().value_of(cell, source), source);
+        self.loops.fates.get(&history) == Some(&Fate::Endless)
     }
 
     /// Keeps an answer, and those for the rounds that are alike.
@@ -341,7 +360,7 @@ impl<S: System> Explorer<'_, S> {
         })
     }
 
-    fn run_alone(&mut self, thread: usize, round: Round, marker: Token, rounds: u32) -> Fate {
+    fn run_alone(&mut self, thread: usize, round: Round, marker: Token, (rounds, most_passes): (u32, u32)) -> Fate {
         let graph = &self.frames[self.depth].graph;
         self.lineariser.linearise_some(graph, |id| graph.happens_before(id, round.last));
         self.run_linearised(NONE, None);
@@ -351,11 +370,15 @@ impl<S: System> Explorer<'_, S> {
         let pattern: Vec<Step> = self.events_of(round).into_iter().filter_map(|id| self.step_of(id)).collect();
         let fresh = self.graph().cell_count() as CellId;
         let mut solo = Solo { thread: ThreadId::new(thread), memory: FxHashMap::default(), fresh };
-        let (mut alike, mut all_alike) = (0, true);
-        for _ in 0..rounds {
+        let (mut alike, mut all_alike, mut passes) = (0, true, 0);
+        for number in 0..rounds {
+            if number >= FEWEST_ROUNDS && passes > most_passes {
+                break;
+            }
             let Some(steps) = self.solo_round(&mut solo, round.last, marker) else {
                 return self.fate_of_leaving(solo.thread, alike);
             };
+            passes += self.system.idle_passes(solo.thread);
             all_alike &= steps == pattern;
             alike += u32::from(all_alike);
         }

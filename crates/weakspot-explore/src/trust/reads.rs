@@ -19,10 +19,13 @@ impl<S: System> Explorer<'_, S> {
             return self.take_source(thread, pending, notification);
         }
         let mut source = last;
+        let looking = self.seen_in_round_before(thread, cell).map(|_| self.history(thread));
         while source != NONE && !self.graph().happens_before_next_of(source, thread) {
             let overwritten_by = source;
             source = self.graph().event(source).co_prev;
-            if self.satisfies(thread, kind, cell, source) {
+            if self.satisfies(thread, kind, cell, source)
+                && !looking.is_some_and(|history| self.would_wait(history, cell, source))
+            {
                 let doomed = if self.replays { self.doomed(thread, pending, source, overwritten_by) } else { None };
                 self.push_item(len, Alternative::Source { thread: thread as u32, kind, cell, source, doomed });
             }

@@ -28,6 +28,9 @@
 //!
 //! All this only if the thread would stay in the loop: see `probe`.
 //!
+//! Where the first round of all began nobody knows. It need not be known: if a thread did the same right before its first
+//! pass of the marker as in the round after, that round repeats it.
+//!
 //! The second row loses nothing. What a cell holds after a repeated round it held before, so a round whose own
 //! intermediate values nobody reads can be taken out of an execution: who reads a last value of it reads that of the
 //! round before.
@@ -174,9 +177,10 @@ impl<S: System> Explorer<'_, S> {
         let mut rounds = 0;
         let (mut first, mut last) = (first, end.last);
         while rounds < MOST_REPEATED && self.repeats_round_before(first, last, end.token) {
+            rounds += 1;
             last = self.graph().event(first).po_prev;
             let Some(before) = self.marked_round(last, end.token) else { break };
-            (first, rounds) = (before, rounds + 1);
+            first = before;
         }
         if rounds == MOST_REPEATED {
             self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::Writes);
@@ -255,6 +259,18 @@ impl<S: System> Explorer<'_, S> {
         cells
     }
 
+    /// If all that a thread did in the round of a loop that it has just come out of, as far as is known, was to look at a
+    /// cell, and it is about to look at it once more: what it has seen.
+    pub(super) fn seen_in_round_before(&self, thread: usize, cell: CellId) -> Option<i64> {
+        let end = self.graph().thread(thread);
+        if !self.replays || end.token == Token(0) || end.last == NONE {
+            return None;
+        }
+        let event = self.graph().event(end.last);
+        let looks = matches!(event.kind, EventKind::Load | EventKind::RmwRead { .. }) && event.cell == cell;
+        looks.then_some(event.value)
+    }
+
     /// The first event of the round that ends with `last`: the latest after a pass of the marker.
     fn marked_round(&self, last: u32, marker: Token) -> Option<u32> {
         let mut id = last;
@@ -275,14 +291,15 @@ impl<S: System> Explorer<'_, S> {
         if earlier_last == NONE {
             return false;
         }
-        let Some(earlier_first) = self.marked_round(earlier_last, marker) else { return false };
+        let earlier_first = self.marked_round(earlier_last, marker);
         let (mut one, mut other) = (last, earlier_last);
         loop {
-            if !self.repeats(one, other) {
+            if other == NONE || !self.repeats(one, other) {
                 return false;
             }
-            if one == first || other == earlier_first {
-                return one == first && other == earlier_first;
+            if one == first || Some(other) == earlier_first {
+                // Where the first round of all began nobody knows. That the same was done before is enough.
+                return one == first && earlier_first.is_none_or(|first| other == first);
             }
             (one, other) = (self.graph().event(one).po_prev, self.graph().event(other).po_prev);
         }

@@ -238,6 +238,10 @@ impl System for Live<'_> {
         Token(self.runtime.state.borrow().lanes[thread.index()].marker)
     }
 
+    fn idle_passes(&self, thread: ThreadId) -> u32 {
+        self.runtime.state.borrow().lanes[thread.index()].silent_rounds
+    }
+
     fn leave_rounds_out(&mut self, thread: ThreadId, why: LeftOut) {
         let place = self.runtime.state().lanes[thread.index()].marker_place;
         self.runtime.loops_left_out.borrow_mut().insert((place.into(), why));
