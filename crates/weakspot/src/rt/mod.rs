@@ -47,6 +47,7 @@ mod watchdog;
 mod word;
 
 use std::cell::Cell;
+use std::io::Write;
 use std::panic::Location;
 use std::ptr;
 
@@ -101,6 +102,11 @@ pub(crate) fn enter<R>(runtime: &Runtime, run: impl FnOnce() -> R) -> R {
     let result = run();
     CURRENT.set(before);
     result
+}
+
+/// Says something on standard error, at once, even in a test whose output is kept until it ends: for what may never end.
+pub(crate) fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// One of `count` values, all of which are explored.
