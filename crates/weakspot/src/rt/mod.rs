@@ -54,8 +54,8 @@ use std::ptr;
 pub use causality::Sync;
 pub use local::{at_end, run_local, thread_local};
 pub(crate) use runtime::Runtime;
-pub(crate) use tracked::access_atomic;
 pub use tracked::{Clock, Tracked};
+pub(crate) use tracked::{Open, access_atomic};
 pub use word::{Step, Word};
 
 /// The standard library, for macros in crates that do without it.
