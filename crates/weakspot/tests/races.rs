@@ -153,7 +153,7 @@ fn an_access_lasts_until_its_call_is_over_and_its_pointer_is_gone() {
 
 #[test]
 fn a_failing_compare_exchange_cannot_release() {
-    for order in [Ordering::Release, Ordering::AcqRel] {
+    for order in [Release, Ordering::AcqRel] {
         let report = Builder::default().check(move || {
             let _ = AtomicUsize::new(0).compare_exchange(0, 1, Ordering::SeqCst, order);
         });
