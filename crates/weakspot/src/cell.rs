@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::rt::Tracked;
+use crate::rt::{Open, Tracked};
 
 /// Memory that is changed through shared references.
 #[derive(Default)]
@@ -25,32 +25,34 @@ impl<T> UnsafeCell<T> {
 }
 
 impl<T: ?Sized> UnsafeCell<T> {
-    /// Reads the memory through a pointer.
+    /// Reads the memory through a pointer, from the beginning of the call to its end.
     #[track_caller]
     pub fn with<F: FnOnce(*const T) -> R, R>(&self, read: F) -> R {
-        self.tracked.read();
-        read(self.data.get())
+        let open = self.tracked.begin(false);
+        let result = read(self.data.get());
+        open.end();
+        result
     }
 
-    /// Writes the memory through a pointer.
+    /// Writes the memory through a pointer, from the beginning of the call to its end.
     #[track_caller]
     pub fn with_mut<F: FnOnce(*mut T) -> R, R>(&self, write: F) -> R {
-        self.tracked.write();
-        write(self.data.get())
+        let open = self.tracked.begin(true);
+        let result = write(self.data.get());
+        open.end();
+        result
     }
 
-    /// A pointer to read through: counts as a read now and when it is used.
+    /// A pointer to read through: counts as a read as long as it is there.
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
-        self.tracked.read();
-        ConstPtr { tracked: self.tracked.alias(), pointer: self.data.get() }
+        ConstPtr { open: self.tracked.begin(false), pointer: self.data.get() }
     }
 
-    /// A pointer to write through: counts as a write now and when it is used.
+    /// A pointer to write through: counts as a write as long as it is there.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
-        self.tracked.write();
-        MutPtr { tracked: self.tracked.alias(), pointer: self.data.get() }
+        MutPtr { open: self.tracked.begin(true), pointer: self.data.get() }
     }
 }
 
@@ -68,8 +70,14 @@ impl<T> From<T> for UnsafeCell<T> {
 
 /// A tracked pointer to read an [`UnsafeCell`].
 pub struct ConstPtr<T: ?Sized> {
-    tracked: Tracked,
+    open: Open,
     pointer: *const T,
+}
+
+impl<T: ?Sized> Drop for ConstPtr<T> {
+    fn drop(&mut self) {
+        self.open.end();
+    }
 }
 
 impl<T: ?Sized> ConstPtr<T> {
@@ -79,7 +87,7 @@ impl<T: ?Sized> ConstPtr<T> {
     /// As for `&*` of a raw pointer.
     #[track_caller]
     pub unsafe fn deref(&self) -> &T {
-        self.tracked.read();
+        self.open.use_now();
         // SAFETY: the caller's.
         unsafe { &*self.pointer }
     }
@@ -87,7 +95,7 @@ impl<T: ?Sized> ConstPtr<T> {
     /// Works with the raw pointer.
     #[track_caller]
     pub fn with<F: FnOnce(*const T) -> R, R>(&self, read: F) -> R {
-        self.tracked.read();
+        self.open.use_now();
         read(self.pointer)
     }
 }
@@ -100,8 +108,14 @@ impl<T: ?Sized> fmt::Debug for ConstPtr<T> {
 
 /// A tracked pointer to write an [`UnsafeCell`].
 pub struct MutPtr<T: ?Sized> {
-    tracked: Tracked,
+    open: Open,
     pointer: *mut T,
+}
+
+impl<T: ?Sized> Drop for MutPtr<T> {
+    fn drop(&mut self) {
+        self.open.end();
+    }
 }
 
 impl<T: ?Sized> MutPtr<T> {
@@ -112,7 +126,7 @@ impl<T: ?Sized> MutPtr<T> {
     #[track_caller]
     #[allow(clippy::mut_from_ref, reason = "that is what a cell is for")]
     pub unsafe fn deref(&self) -> &mut T {
-        self.tracked.write();
+        self.open.use_now();
         // SAFETY: the caller's.
         unsafe { &mut *self.pointer }
     }
@@ -120,7 +134,7 @@ impl<T: ?Sized> MutPtr<T> {
     /// Works with the raw pointer.
     #[track_caller]
     pub fn with<F: FnOnce(*mut T) -> R, R>(&self, write: F) -> R {
-        self.tracked.write();
+        self.open.use_now();
         write(self.pointer)
     }
 }

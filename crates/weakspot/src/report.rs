@@ -409,7 +409,7 @@ fn describe(failure: &Failure) -> String {
 }
 
 fn replay_line(schedule: &str) -> String {
-    let name = std::thread::current().name().filter(|name| *name != "main").map(|name| format!(" {name}"));
+    let name = std::thread::current().name().filter(|name| *name != "main").map(|name| format!(" {name} -- --exact"));
     format!("to run this execution again: WEAKSPOT_REPLAY={schedule} cargo test{}", name.unwrap_or_default())
 }
 

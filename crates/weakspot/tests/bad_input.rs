@@ -143,7 +143,7 @@ fn poison_is_handed_on_and_can_be_cleared() {
 /// Runs one of the tests below in a process of its own: what it printed. They do nothing otherwise.
 fn in_a_process(test: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .args(["--exact", test, "--test-threads=1"])
         .env("WEAKSPOT_TEST_CRASHES", "1")
         .output()
         .unwrap();
@@ -177,6 +177,27 @@ fn panics_while_panicking_are_both_told_before_the_process_ends() {
     for part in ["crashes_by_a_panic_in_a_destructor", "thread 0 of the model", "the reason", "on the way out"] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
+}
+
+fn without_end(depth: usize) -> usize {
+    let some = std::hint::black_box([depth; 64]);
+    if depth == usize::MAX { depth } else { without_end(depth + 1) + some[depth % 64] }
+}
+
+#[test]
+fn crashes_by_a_stack_that_is_too_small() {
+    if is_wanted() {
+        check(|| {
+            thread::spawn(|| without_end(0)).join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_stack_overflow_names_the_test_and_the_thread() {
+    let text = in_a_process("crashes_by_a_stack_that_is_too_small");
+    let said = "crashes_by_a_stack_that_is_too_small: thread 1 of the model has overflowed its stack";
+    assert!(text.contains(said), "{text}");
 }
 
 /// Store buffering. If nobody sees the other one, memory is used that is not there.

@@ -1,9 +1,10 @@
-//! Atomics that are accessed as plain memory: what others do to them must happen before.
+//! Atomics that are accessed as plain memory: what others do to them must happen before. How long accesses last.
 #![allow(clippy::unwrap_used)]
 
-use weakspot::sync::Arc;
+use weakspot::cell::UnsafeCell;
 use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use weakspot::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use weakspot::sync::{Arc, Mutex};
 use weakspot::{Builder, FailureKind, Report, Verdict, thread};
 
 fn check(test: impl Fn() + Send + Sync + 'static) -> Report {
@@ -99,4 +100,63 @@ fn exclusive_access_in_one_thread_is_no_race() {
         assert!(pointer.get_mut().is_null());
     });
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}
+
+struct Protected(UnsafeCell<usize>);
+
+// SAFETY: the tests access it under a lock, or want to see the race.
+unsafe impl Sync for Protected {}
+
+/// The lock is given back while the memory it protects is still in use.
+#[test]
+fn an_access_lasts_until_its_call_is_over_and_its_pointer_is_gone() {
+    fn body(how: u32) -> impl Fn() + Send + Sync + 'static {
+        move || {
+            let shared = Arc::new((Mutex::new(()), Protected(UnsafeCell::new(0))));
+            let other = shared.clone();
+            let thread = thread::spawn(move || {
+                let _held = other.0.lock().unwrap();
+                // SAFETY: the lock is held. Who does not hold it any more is to blame.
+                other.1.0.with_mut(|value| unsafe { *value += 1 });
+            });
+            let held = shared.0.lock().unwrap();
+            match how {
+                0 => shared.1.0.with(|_| drop(held)),
+                1 => shared.1.0.with_mut(|_| drop(held)),
+                2 => {
+                    let _pointer = shared.1.0.get();
+                    drop(held);
+                }
+                3 => {
+                    let _pointer = shared.1.0.get_mut();
+                    drop(held);
+                }
+                4 => {
+                    drop(shared.1.0.get_mut());
+                    drop(held);
+                }
+                _ => {
+                    shared.1.0.with_mut(|_| {});
+                    drop(held);
+                }
+            }
+            thread.join().unwrap();
+        }
+    }
+    for how in 0..6 {
+        let report = Builder::default().check(body(how));
+        let kind = report.failure.as_ref().map(|failure| &failure.kind);
+        assert_eq!(matches!(kind, Some(FailureKind::Race { .. })), how < 4, "{how}: {report}");
+        assert!(how < 4 || report.verdict == Verdict::Safe, "{report}");
+    }
+}
+
+#[test]
+fn a_failing_compare_exchange_cannot_release() {
+    for order in [Release, Ordering::AcqRel] {
+        let report = Builder::default().check(move || {
+            let _ = AtomicUsize::new(0).compare_exchange(0, 1, Ordering::SeqCst, order);
+        });
+        assert!(report.to_string().contains("failure ordering"), "{report}");
+    }
 }

@@ -47,14 +47,15 @@ mod watchdog;
 mod word;
 
 use std::cell::Cell;
+use std::io::Write;
 use std::panic::Location;
 use std::ptr;
 
 pub use causality::Sync;
 pub use local::{at_end, run_local, thread_local};
 pub(crate) use runtime::Runtime;
-pub(crate) use tracked::access_atomic;
 pub use tracked::{Clock, Tracked};
+pub(crate) use tracked::{Open, access_atomic};
 pub use word::{Step, Word};
 
 /// The standard library, for macros in crates that do without it.
@@ -101,6 +102,11 @@ pub(crate) fn enter<R>(runtime: &Runtime, run: impl FnOnce() -> R) -> R {
     let result = run();
     CURRENT.set(before);
     result
+}
+
+/// Says something on standard error, at once, even in a test whose output is kept until it ends: for what may never end.
+pub(crate) fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// One of `count` values, all of which are explored.

@@ -14,6 +14,8 @@ thread_local! {
     static GUARD: Cell<usize> = const { Cell::new(0) };
     /// Its number.
     static THREAD: Cell<u32> = const { Cell::new(0) };
+    /// The test that the OS thread runs, if it is known. Its name is leaked: it is small, and needed once.
+    static TEST: Cell<&'static str> = const { Cell::new("") };
     /// What a crash means.
     static NOTE: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
@@ -42,7 +44,7 @@ mod unix {
     use std::sync::Once;
     use std::sync::OnceLock;
 
-    use super::{GUARD, NOTE, THREAD};
+    use super::{GUARD, NOTE, TEST, THREAD};
 
     static INSTALLED: Once = Once::new();
     /// Who handled faults before.
@@ -53,6 +55,9 @@ mod unix {
 
     /// Puts the handler in place, once.
     pub(crate) fn install() {
+        if TEST.get().is_empty() {
+            TEST.set(std::thread::current().name().map_or("", |name| format!("{name}: ").leak()));
+        }
         INSTALLED.call_once(|| {
             // SAFETY: `sigaction` is given a handler of the right type and valid pointers. The handler uses nothing but
             // thread-locals without destructors, `write` and what it replaces.
@@ -85,7 +90,9 @@ mod unix {
                 number /= 10;
             }
             let first = digits.iter().position(|&digit| digit != b'0').unwrap_or(digits.len() - 1);
-            say(b"\nweakspot: thread ");
+            say(b"\nweakspot: ");
+            say(TEST.get().as_bytes());
+            say(b"thread ");
             say(&digits[first..]);
             say(b" of the model has overflowed its stack\n");
             // SAFETY: ends the process.

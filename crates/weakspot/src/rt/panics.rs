@@ -1,6 +1,7 @@
 //! Panics inside a model: kept for the report instead of printed.
 
 use std::backtrace::Backtrace;
+use std::fmt::Write;
 use std::panic::PanicHookInfo;
 use std::sync::Once;
 
@@ -51,11 +52,13 @@ fn ends_the_process(message: &str) -> bool {
 /// There will be no report: what is known is printed now.
 fn tell_panics(thread: u32, seen: &[Seen]) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    eprintln!("\nweakspot: {test}: thread {thread} of the model panics while it panics, which ends the process");
+    let mut text =
+        format!("\nweakspot: {test}: thread {thread} of the model panics while it panics, which ends the process\n");
     for Seen { message, place, .. } in seen {
         let place = place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
-        eprintln!("  {message}{place}");
+        let _ = writeln!(text, "  {message}{place}");
     }
+    super::tell(&text);
 }
 
 /// What a panic says.

@@ -30,6 +30,17 @@ impl Tracked {
         Self { stamp: AtomicU64::new(self.stamp.load(Ordering::Relaxed)) }
     }
 
+    /// The memory is read or written from now on.
+    #[track_caller]
+    pub(crate) fn begin(&self, writes: bool) -> Open {
+        let place = Location::caller();
+        let events = current().map_or(0, |runtime| {
+            self.access(runtime, writes, place);
+            runtime.state().log.len()
+        });
+        Open { memory: self.alias(), writes, events, place }
+    }
+
     /// The memory is read now.
     #[track_caller]
     pub fn read(&self) {
@@ -80,6 +91,35 @@ impl Tracked {
         };
         if let Some(race) = race {
             runtime.fail_with(race);
+        }
+    }
+}
+
+/// An access that takes time: what happens meanwhile does not come after it.
+pub(crate) struct Open {
+    /// The memory, which may be gone when the access ends.
+    memory: Tracked,
+    writes: bool,
+    /// Events of the run when it began.
+    events: usize,
+    place: Place,
+}
+
+impl Open {
+    /// The memory is used through a pointer.
+    #[track_caller]
+    pub(crate) fn use_now(&self) {
+        if let Some(runtime) = current() {
+            self.memory.access(runtime, self.writes, Location::caller());
+        }
+    }
+
+    /// The access is over. If nothing has happened since it began, nothing is to be checked again.
+    pub(crate) fn end(&self) {
+        let Some(runtime) = current().filter(|runtime| !runtime.is_free()) else { return };
+        let is_known = self.memory.stamp.load(Ordering::Relaxed) >> NUMBER_BITS == runtime.run.get();
+        if is_known && runtime.state().log.len() != self.events && !std::thread::panicking() {
+            self.memory.access(runtime, self.writes, self.place);
         }
     }
 }

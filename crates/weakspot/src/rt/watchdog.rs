@@ -97,7 +97,7 @@ fn watch() {
         thread::sleep(LOOK);
         let pulses = PULSES.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for complaint in look(&mut seen, &pulses) {
-            eprintln!("{complaint}");
+            super::tell(&format!("\n{complaint}\n"));
         }
     }
 }

@@ -25,6 +25,15 @@ pub(super) fn sync_of(order: Ordering) -> Sync {
     }
 }
 
+/// An atomic that fails writes nothing, so it cannot release.
+pub(super) fn check_failure_order(order: Ordering) {
+    match order {
+        Ordering::Release => panic!("there is no such thing as a release failure ordering"),
+        Ordering::AcqRel => panic!("there is no such thing as an acquire-release failure ordering"),
+        _ => {}
+    }
+}
+
 /// The memory of an atomic, as bits.
 pub(super) trait Memory {
     fn get(&self) -> u64;
@@ -259,6 +268,7 @@ macro_rules! common_methods {
             let Some(runtime) = $current() else {
                 return self.value.compare_exchange(current, new, success, failure);
             };
+            check_failure_order(failure);
             let (expected, new) = ($bits(current), $bits(new));
             let access = self.access(runtime, Location::caller());
             let old = access.update("compare_exchange", success, failure, move |old| (old == expected).then_some(new));

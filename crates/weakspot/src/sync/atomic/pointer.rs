@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{self as std_atomic, Ordering};
 
-use super::core::{Memory, PointerAccess, common_methods};
+use super::core::{Memory, PointerAccess, check_failure_order, common_methods};
 use crate::rt::objects::Stamp;
 use crate::rt::{self, Place, Runtime};
 
