@@ -22,7 +22,7 @@ use weakspot_report::timeline::Execution;
 use weakspot_report::violation;
 
 use super::{dump_ir, limits};
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, Monitor};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::Output;
@@ -187,6 +187,11 @@ impl<'a> Answer<'a> {
         let (file, model) = (&self.program.source.name, self.model.name());
         let meaning = match &self.report.verdict {
             Verdict::Safe if self.model == MemoryModel::Sc => "every SC execution is correct".to_owned(),
+            Verdict::Safe if self.args.monitor == Some(Monitor::SoberPublished) => {
+                "every SC execution is correct; SOBER's monitor finds nothing, but as published it misses some violations: \
+                 leave out --monitor to be sure"
+                    .to_owned()
+            }
             Verdict::Safe => "every SC execution is correct, and store buffers add no other".to_owned(),
             Verdict::Unsafe(Impact::Harmful(witness)) => witness.problem.message.clone(),
             Verdict::Unsafe(Impact::Benign) => {

@@ -125,6 +125,31 @@ fn every_engine_and_monitor_of_check_finds_store_buffering() {
     }
 }
 
+/// The smallest program that SOBER's monitor as published is silent about, although it is not store-buffer safe.
+#[test]
+fn the_published_monitor_is_not_said_to_have_proved_anything() {
+    let workspace = Workspace::with(
+        "n6.weak",
+        "shared x, y;\nthread a { x = 1; let r = x; let s = y; }\nthread b { y = 2; x = 2; }\n",
+    );
+    let run = workspace.run(&["check", "n6.weak", "--monitor", "sober-published"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.unfolded().contains("as published it misses some violations"), "{run:?}");
+    assert!(!run.unfolded().contains("store buffers add no other"), "{run:?}");
+    assert_eq!(workspace.run(&["check", "n6.weak", "--monitor", "sober"]).code, 1);
+}
+
+/// Too long is not without end.
+#[test]
+fn a_long_execution_is_not_said_to_have_no_end() {
+    let workspace =
+        Workspace::with("long.weak", "shared x;\nthread a { let i = 0; while i < 70000 { x = i; i = i + 1; } }\n");
+    let run = workspace.run(&["check", "long.weak", "--engine", "stateless"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.unfolded().contains("an execution grew too long to be explored, perhaps without end"), "{run:?}");
+    assert_eq!(workspace.run(&["check", "long.weak"]).code, 0);
+}
+
 #[test]
 fn a_bound_that_finds_nothing_says_so() {
     let fenced = "shared x, y;\nthread a { x = 1; fence; let r = y; }\nthread b { y = 1; fence; let r = x; }\n";

@@ -28,7 +28,9 @@ pub fn reached(bound: &Bound) -> String {
         Bound::Schedule(end) => format!("nothing found in this schedule, {}", how(end)),
         Bound::Unroll(rounds) => format!("nothing found with at most {rounds} rounds of each loop"),
         Bound::States(states) => format!("no end in sight after {states} states: values may grow without bound"),
-        Bound::Endless => "the program has executions without end, and there is no bound on them".to_owned(),
+        Bound::Endless => {
+            "an execution grew too long to be explored, perhaps without end, and no bound was given".to_owned()
+        }
         Bound::NothingEnds => "no execution ran to its end".to_owned(),
     }
 }
