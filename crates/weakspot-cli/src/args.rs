@@ -141,19 +141,22 @@ pub struct CheckArgs {
     #[arg(long, value_enum, default_value_t = CheckEngine::Auto)]
     pub engine: CheckEngine,
     /// stateless: explore executions with at most this many preemptions, 0 first [default: no bound]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub max_preemptions: Option<u32>,
     /// stateless: explore this many random schedules
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(allow_negative_numbers = true)]
     pub random: Option<u64>,
     /// stateless: explore this many schedules by random priorities, which find a bug of a small --depth with a known probability
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(allow_negative_numbers = true)]
     pub pct: Option<u64>,
     /// pct: how many orderings of two steps a bug may need [default: 3]
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
+    #[arg(allow_negative_numbers = true)]
     pub depth: Option<u32>,
     /// random, pct: the same seed gives the same schedules [default: 0]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Run exactly one schedule: the one that is printed with a finding, such as 0x3.1.0
     #[arg(long, value_name = "SCHEDULE", allow_hyphen_values = true)]
@@ -165,7 +168,7 @@ pub struct CheckArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub record_format: Option<RecordFormat>,
     /// stateless: let each loop go round at most this often [default: no bound]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub unroll: Option<u32>,
     /// stateless: how to recognise executions that a store buffer turns into others [default: operational for pso, else sober]
     #[arg(long, value_enum)]

@@ -62,6 +62,9 @@ fn numbers_out_of_range_are_refused() {
             refused(&verify(&[option, value]), &[option]);
         }
     }
+    for option in ["--max-preemptions", "--unroll", "--random", "--pct", "--depth", "--seed"] {
+        refused(&["check", "sb.weak", option, "-1"], &[option]);
+    }
     refused(&verify(&["--time-limit", "inf"]), &["--time-limit"]);
     refused(&verify(&["--time-limit", "NaN"]), &["--time-limit"]);
 }
