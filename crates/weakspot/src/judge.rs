@@ -19,6 +19,7 @@ use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Borderline, ScStep};
 use crate::jobs::Colleague;
+use crate::replay::GOES_ON;
 use crate::report::{Bound, Report, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
@@ -143,7 +144,11 @@ impl<'b> Judge<'b> {
             .into_iter()
             .map(|(thread, choice)| Move::Step { thread, choice })
             .collect();
-        self.stop(runtime, failure, impact::sc_schedule(self.builder.model, &moves))
+        let mut schedule = impact::sc_schedule(self.builder.model, &moves);
+        if matches!(failure.kind, FailureKind::Livelock) {
+            schedule.push(GOES_ON);
+        }
+        self.stop(runtime, failure, schedule)
     }
 
     /// The run that was made last fails.

@@ -15,6 +15,26 @@ use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
 use crate::timeline::Timeline;
 
+/// Ends a schedule after which the threads that are left go round their loops for ever.
+pub(crate) const GOES_ON: char = '+';
+
+/// Moves after which it is given up to wait for the end of a run.
+const LONGEST_WAIT: usize = 100_000;
+
+/// Lets whoever can go on do so, until nobody can.
+fn go_on(machine: &mut Buffered<'_, Live<'_>>) {
+    let mut moves = Vec::new();
+    for _ in 0..LONGEST_WAIT {
+        if machine.rest().is_some() {
+            return;
+        }
+        machine.moves(&mut moves);
+        let Some(&first) = moves.first() else { return };
+        machine.make(first);
+        machine.commit_all(first.thread());
+    }
+}
+
 fn model_of(name: &str) -> Option<MemoryModel> {
     MemoryModel::ALL.into_iter().find(|model| model.name() == name)
 }
@@ -35,7 +55,7 @@ fn parse(schedule: &str) -> Result<(MemoryModel, Vec<Move>), String> {
         return Err(format!("`{name}` is none of sc, tso, pso"));
     }
     let model = model_of(name).unwrap_or(MemoryModel::Sc);
-    let moves = parse_schedule(moves).map_err(|part| format!("`{part}` is no step"))?;
+    let moves = parse_schedule(moves.trim_end_matches(GOES_ON)).map_err(|part| format!("`{part}` is no step"))?;
     Ok((model, moves))
 }
 
@@ -44,7 +64,7 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
     report.schedule = Some(schedule.to_owned());
     report.failure = match parse(schedule) {
         Err(why) => Some(Failure::new(FailureKind::Other, format!("this is not a schedule of weakspot: {why}"))),
-        Ok((model, moves)) => run(runtime, model, &moves),
+        Ok((model, moves)) => run(runtime, model, &moves, schedule.ends_with(GOES_ON)),
     };
     report.timeline = Some(Timeline::of_run(runtime));
     report.executions = 1;
@@ -74,7 +94,7 @@ fn possible_move(machine: &mut Buffered<'_, Live<'_>>, what: Move) -> Option<Mov
 }
 
 /// Runs the moves; the failure they lead to.
-fn run(runtime: &Runtime, model: MemoryModel, moves: &[Move]) -> Option<Failure> {
+fn run(runtime: &Runtime, model: MemoryModel, moves: &[Move], goes_on: bool) -> Option<Failure> {
     runtime.buffered.set(model != MemoryModel::Sc);
     let mut system = Live { runtime };
     let mut machine = Buffered::new(&mut system, model);
@@ -91,8 +111,11 @@ fn run(runtime: &Runtime, model: MemoryModel, moves: &[Move]) -> Option<Failure>
             break;
         }
     }
+    if goes_on {
+        go_on(&mut machine);
+    }
     match machine.rest()? {
-        Rest::Complete => None,
+        Rest::Complete => runtime.end_run().err().map(|message| Failure::new(FailureKind::Leak, message)),
         Rest::Failed(thread) => {
             Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
         }

@@ -260,6 +260,10 @@ impl Report {
         let model = self.model_name();
         match self.verdict {
             Verdict::Safe => format!("weakspot: correct on {model}"),
+            // A replay.
+            Verdict::Failed if self.schedule.as_ref().is_some_and(|schedule| !schedule.starts_with("sc")) => {
+                "weakspot: this execution, in which a store is delayed, fails".to_owned()
+            }
             Verdict::Failed => "weakspot: an execution fails, on every processor".to_owned(),
             Verdict::Harmful => format!("weakspot: an execution fails on {model} because a store is delayed"),
             Verdict::Benign => format!("weakspot: not store-buffer safe on {model}, but no execution fails"),

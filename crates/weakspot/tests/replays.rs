@@ -4,7 +4,7 @@
 use weakspot::cell::UnsafeCell;
 use weakspot::sync::Arc;
 use weakspot::sync::atomic::{AtomicUsize, Ordering, fence};
-use weakspot::{Builder, FailureKind, MemoryModel, Report, Verdict, thread};
+use weakspot::{Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
 
 use Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -116,4 +116,24 @@ fn a_schedule_says_by_itself_which_model_it_is_for() {
         assert_eq!(report.verdict, Verdict::Failed, "{report}");
         assert!(replayed(&report, wrong).failure.unwrap().message.contains("an update is lost"));
     }
+}
+
+#[test]
+fn leaks_and_livelocks_come_about_again() {
+    let leak = || std::mem::forget(Arc::new(5));
+    let report = on(MemoryModel::Tso).check(leak);
+    assert!(matches!(replayed(&report, leak).failure.unwrap().kind, FailureKind::Leak));
+    let livelock = || {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            while other.0.load(Acquire) + other.1.load(Acquire) == 0 {
+                hint::spin_loop();
+            }
+        });
+        shared.0.store(0, Release);
+        thread.join().unwrap();
+    };
+    let report = on(MemoryModel::Tso).check(livelock);
+    assert!(matches!(replayed(&report, livelock).failure.unwrap().kind, FailureKind::Livelock));
 }

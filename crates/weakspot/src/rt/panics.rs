@@ -40,6 +40,9 @@ fn note(runtime: &Runtime, info: &PanicHookInfo<'_>) {
             tell_panics(runtime.thread.get(), &lane.seen);
         }
         lane.seen.push(Seen { message, place, backtrace });
+        if cfg!(panic = "abort") {
+            tell_abort(runtime.thread.get(), &lane.seen);
+        }
     }
 }
 
@@ -47,6 +50,17 @@ fn note(runtime: &Runtime, info: &PanicHookInfo<'_>) {
 /// a function panics that must not?
 fn ends_the_process(message: &str) -> bool {
     ["panic in a destructor during cleanup", "panic in a function that cannot unwind"].contains(&message)
+}
+
+/// With `panic = "abort"` there will be no report either.
+fn tell_abort(thread: u32, seen: &[Seen]) {
+    if let Some(Seen { message, place, .. }) = seen.last() {
+        let place = place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
+        super::tell(&format!(
+            "\nweakspot: thread {thread} of the model panicked: {message}{place}\nThe process ends here, without a report: this \
+             was built with `panic = \"abort\"`, and panics have to unwind\n"
+        ));
+    }
 }
 
 /// There will be no report: what is known is printed now.
