@@ -1,8 +1,9 @@
 //! What comes of a program that is not store-buffer safe.
 //!
-//! Harm or its absence is a question for the [portfolio](weakspot_verify::portfolio) of verification engines.
+//! Harm or its absence is a question for the [portfolio](weakspot_verify::portfolio) of verification engines, unless the
+//! program has nothing in it that can fail.
 
-use weakspot_model::ir::Program;
+use weakspot_model::ir::{BinaryOp, Instr, Location, Operand, Place, Program, RmwOp, UnaryOp};
 use weakspot_model::replay::Witness;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 use weakspot_verify::explicit::ExplicitOptions;
@@ -45,6 +46,9 @@ pub fn judge(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Impact, InternalError> {
+    if !can_fail(program) {
+        return Ok(Impact::Benign);
+    }
     let search = ExplicitOptions { max_states: Some(max_states), ..options.explicit(options.model) };
     if options.jobs > 1 {
         let alone = ExplicitOptions { jobs: 1, max_states: Some(max_states.min(STATES_ALONE)), ..search.clone() };
@@ -62,4 +66,83 @@ pub fn judge(
         Verdict::Verified => Impact::Benign,
         Verdict::Inconclusive(limit) => Impact::Unknown(limit),
     })
+}
+
+/// Is there an instruction that can break the specification, or keep others from going on, for some values?
+fn can_fail(program: &Program) -> bool {
+    let threads = program.threads.iter().chain(&program.final_block);
+    threads.flat_map(|thread| &thread.code).any(|instr| is_fallible(instr, &program.locations))
+}
+
+fn is_fallible(instr: &Instr, locations: &[Location]) -> bool {
+    let is_missed = |place: Place| match place {
+        Place::Fixed(_) => false,
+        Place::Indexed { len, index: Operand::Const(index), .. } => {
+            !u32::try_from(index).is_ok_and(|index| index < len)
+        }
+        Place::Indexed { .. } => true,
+    };
+    // Any value may come to a cell that takes all of them.
+    let is_narrow = |place: Place| match place {
+        Place::Fixed(loc) => locations[loc.index()].range.is_some(),
+        Place::Indexed { base, len, .. } => locations[base.index()..][..len as usize].iter().any(|l| l.range.is_some()),
+    };
+    match *instr {
+        Instr::Load { place, .. } => is_missed(place),
+        Instr::Store { place, .. } => is_missed(place) || is_narrow(place),
+        Instr::Rmw { place, op, .. } => matches!(op, RmwOp::Add(_)) || is_missed(place) || is_narrow(place),
+        Instr::Unary { op, .. } => op != UnaryOp::Not,
+        Instr::Binary { op, .. } => !matches!(
+            op,
+            BinaryOp::Eq
+                | BinaryOp::Ne
+                | BinaryOp::Lt
+                | BinaryOp::Le
+                | BinaryOp::Gt
+                | BinaryOp::Ge
+                | BinaryOp::BitAnd
+                | BinaryOp::BitOr
+                | BinaryOp::BitXor
+        ),
+        Instr::Fence(_)
+        | Instr::Set { .. }
+        | Instr::Jump { .. }
+        | Instr::Branch { .. }
+        | Instr::Assume { .. }
+        | Instr::ThreadRegister { .. }
+        | Instr::End => false,
+        // Assertions, critical blocks, and what can wait for ever.
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use weakspot_front::weak::compile;
+    use weakspot_model::source::SourceFile;
+
+    #[test]
+    fn what_can_fail_is_known() {
+        let can = |text: &str| can_fail(&compile(&SourceFile::new("test.weak", text)).unwrap().program);
+        assert!(!can("shared x, y; thread p[2] { loop { let r = swap(x, me); y = r; } }"));
+        assert!(!can(
+            "shared x, y; thread a { x = 1; let r = y; if r == 1 && x < 3 { fence; } } thread b { await(x == 1); }"
+        ));
+        for failing in [
+            "shared x; thread a { x = x + 1; }",
+            "shared x: 0..=1; thread a { x = 1; }",
+            "shared x, t[2]; thread a { let r = x; t[r] = 1; }",
+            "shared x; thread a { assert(x == 0); }",
+            "shared x; thread a { x = 1; } final { assert(x == 1); }",
+            "shared x; thread a { critical { x = 1; } }",
+            "shared x; mutex m; thread a { lock(m); unlock(m); x = 1; }",
+            "shared x; thread a { let r = fetch_add(x, 1); }",
+            "shared x; thread a { let r = x; let s = 1 << r; }",
+        ] {
+            assert!(can(failing), "{failing}");
+        }
+    }
 }
