@@ -26,7 +26,8 @@ pub struct Builder {
     pub model: MemoryModel,
     /// Explore schedules with at most this many preemptions only (`WEAKSPOT_MAX_PREEMPTIONS`).
     pub max_preemptions: Option<u32>,
-    /// Give up after this many executions, those that ended blocked included.
+    /// Give up after this many executions, those that ended blocked included; one is always made. With a `seed`: how many
+    /// schedules are tried.
     pub max_executions: Option<u64>,
     /// Events that one execution may have.
     pub max_events: u32,

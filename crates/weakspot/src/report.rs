@@ -446,6 +446,7 @@ impl fmt::Display for Report {
             Some(guess) => format!("of perhaps {guess:.0e}"),
             None => "not all".to_owned(),
         };
-        write!(f, "\n\n{} executions{more}, {all}, in {:.3?}", self.executions, self.elapsed)
+        let executions = if self.executions == 1 { "execution" } else { "executions" };
+        write!(f, "\n\n{} {executions}{more}, {all}, in {:.3?}", self.executions, self.elapsed)
     }
 }

@@ -60,6 +60,8 @@ trait Choose {
 pub(crate) fn random<'b>(builder: &'b Builder, runtime: &Runtime, seed: u64, start: Instant) -> Judge<'b> {
     let mut search = Search::new(builder, runtime, start);
     search.looks_closely = true;
+    // It is random because of the seed, whatever their number.
+    search.judge.most = None;
     let mut choices = Random(seed);
     for _ in 0..builder.max_executions.unwrap_or(RANDOM_SCHEDULES) {
         if search.run(&mut choices).is_break() {

@@ -4,7 +4,7 @@
 use weakspot::cell::UnsafeCell;
 use weakspot::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use weakspot::sync::{Arc, Condvar, Mutex, RwLock};
-use weakspot::{Builder, MemoryModel, Report, Verdict, hint, thread};
+use weakspot::{Bound, Builder, MemoryModel, Report, Verdict, hint, thread};
 
 use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -586,8 +586,9 @@ fn random_schedules_find_the_lost_update_and_the_violation() {
     });
     assert_eq!(report.verdict, Verdict::Failed, "{report}");
     assert_eq!(builder.check(|| store_buffering(Release, false)).verdict, Verdict::Harmful);
-    let bounded = matches!(builder.check(|| store_buffering(SeqCst, false)).verdict, Verdict::Bounded(_));
-    assert!(bounded);
+    let report = builder.check(|| store_buffering(SeqCst, false));
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Random), "{report}");
+    assert_eq!(report.executions + report.blocked, 200, "{report}");
 }
 
 #[test]
