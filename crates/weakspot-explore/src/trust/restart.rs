@@ -174,6 +174,15 @@ impl<S: System> Explorer<'_, S> {
         self.feed(&event);
     }
 
+    /// The value that an event reads in this run. Where its cell has had no number until now, that may be another one than
+    /// before: an initial value that is an address.
+    fn read_again(&mut self, id: u32) -> i64 {
+        let Event { cell, source, .. } = *self.graph().event(id);
+        let value = self.graph().value_of(cell, source);
+        self.graph_mut().event_mut(id).value = value;
+        value
+    }
+
     /// An atomic happens again: where it writes, if it does.
     fn update_again(&mut self, id: u32, event: &Event, pending: Pending) {
         let writes = matches!(event.kind, EventKind::RmwWrite { .. });
@@ -181,7 +190,7 @@ impl<S: System> Explorer<'_, S> {
             return;
         }
         let thread = ThreadId(event.thread as u16);
-        let current = if writes { self.graph().event(event.po_prev).value } else { event.value };
+        let current = if writes { self.read_again(event.po_prev) } else { event.value };
         match self.system.update(thread, current) {
             Update::Acts { result, written: Some(written) } if writes || written == current => {
                 if writes {
