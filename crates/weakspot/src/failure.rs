@@ -132,6 +132,24 @@ impl Failure {
         failure
     }
 
+    /// A thread accesses memory while another access of its own is not over; each is whether it writes, and where.
+    pub(crate) fn overlap(thread: u32, first: (bool, Place), second: (bool, Place)) -> Self {
+        let access =
+            |(writes, place): (bool, Place)| RacingAccess { thread, writes, makes: false, place: place.into() };
+        let verb = |writes| if writes { "writes" } else { "reads" };
+        let message = format!(
+            "two accesses of one thread overlap: it {} a cell at {} while it still {} it at {}",
+            verb(second.0),
+            SourcePlace::from(second.1),
+            verb(first.0),
+            SourcePlace::from(first.1),
+        );
+        let kind = FailureKind::Race { first: access(first), second: access(second) };
+        let mut failure = Self::new(kind, message).of_thread(thread).at(Some(second.1.into()));
+        failure.static_place = Some(second.1);
+        failure
+    }
+
     /// Where, or here.
     #[track_caller]
     pub(crate) fn place(&self) -> Place {

@@ -399,11 +399,12 @@ fn describe(failure: &Failure) -> String {
                 let does = if access.makes { "makes it before this" } else { &here };
                 source::excerpt(&access.place, &format!("thread {} {does}", access.thread))
             };
-            format!(
-                "data race: nothing orders these two accesses to the same memory\n{}{}",
-                side(first),
-                side(second).trim_end()
-            )
+            let what = if first.thread == second.thread {
+                "two accesses of one thread overlap: the first is not over when the second begins"
+            } else {
+                "data race: nothing orders these two accesses to the same memory"
+            };
+            format!("{what}\n{}{}", side(first), side(second).trim_end())
         }
         _ => {
             let place = place.map(|place| format!("\n{}", source::excerpt(place, "here").trim_end()));

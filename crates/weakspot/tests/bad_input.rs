@@ -249,3 +249,38 @@ fn random_schedules_also_differ_in_when_a_thread_begins() {
     assert!(!report.is_failure(), "{report}");
     assert_eq!(seen.lock().unwrap().len(), 2);
 }
+
+#[test]
+fn a_test_that_looks_at_a_std_count_is_run_schedule_by_schedule() {
+    let body = |fails: bool| {
+        move || {
+            let counted = std::sync::Arc::new(());
+            let other = counted.clone();
+            let cells = Arc::new([(); 3].map(|()| AtomicUsize::new(0)));
+            let (cells2, cells3) = (cells.clone(), cells.clone());
+            let one = thread::spawn(move || {
+                cells2[0].store(1, SeqCst);
+                cells2[1].store(1, SeqCst);
+                drop(other);
+            });
+            let two = thread::spawn(move || {
+                cells3[0].load(SeqCst);
+                // No event says which of these it is.
+                if std::sync::Arc::strong_count(&counted) > 1 {
+                    cells3[2].load(SeqCst);
+                } else {
+                    cells3[2].store(1, SeqCst);
+                }
+                assert!(cells3[1].load(SeqCst) == 1 || !fails, "the other thread was late");
+            });
+            one.join().unwrap();
+            two.join().unwrap();
+        }
+    };
+    let report = Builder::default().check(body(false));
+    assert!(matches!(report.verdict, Verdict::Bounded(Bound::Preemptions(_))), "{report}");
+    assert!(report.to_string().contains("schedule by schedule"), "{report}");
+    let report = Builder::default().check(body(true));
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(report.to_string().contains("the other thread was late"), "{report}");
+}

@@ -160,3 +160,37 @@ fn a_failing_compare_exchange_cannot_release() {
         assert!(report.to_string().contains("failure ordering"), "{report}");
     }
 }
+
+#[test]
+fn accesses_of_one_thread_that_overlap_both_read() {
+    fn fails(test: fn(&UnsafeCell<usize>)) -> bool {
+        let report = check(move || test(&UnsafeCell::new(0)));
+        if report.verdict == Verdict::Failed {
+            let text = report.to_string();
+            assert!(matches!(report.failure.unwrap().kind, FailureKind::Race { .. }), "{text}");
+            assert!(text.contains("two accesses of one thread overlap"), "{text}");
+            return true;
+        }
+        assert_eq!(report.verdict, Verdict::Safe, "{report}");
+        false
+    }
+    assert!(fails(|cell| cell.with(|_| cell.with_mut(|_| ()))));
+    assert!(fails(|cell| cell.with_mut(|_| cell.with(|_| ()))));
+    assert!(fails(|cell| {
+        let pointer = cell.get();
+        cell.with_mut(|_| ());
+        drop(pointer);
+    }));
+    assert!(!fails(|cell| cell.with(|_| cell.with(|_| ()))));
+    assert!(!fails(|cell| {
+        let (one, other) = (cell.get(), cell.get());
+        drop(one);
+        drop(other);
+        cell.with_mut(|_| ());
+        cell.get_mut().with(|_| ());
+        cell.with(|_| ());
+    }));
+    // Outside a model nobody looks.
+    let cell = UnsafeCell::new(0);
+    cell.with(|_| cell.with_mut(|_| ()));
+}

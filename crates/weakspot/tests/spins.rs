@@ -401,41 +401,6 @@ fn a_retry_on_store_buffers_is_no_livelock() {
 }
 
 #[test]
-fn a_test_that_looks_at_a_std_count_is_run_schedule_by_schedule() {
-    let body = |fails: bool| {
-        move || {
-            let counted = std::sync::Arc::new(());
-            let other = counted.clone();
-            let cells = Arc::new([(); 3].map(|()| AtomicUsize::new(0)));
-            let (cells2, cells3) = (cells.clone(), cells.clone());
-            let one = thread::spawn(move || {
-                cells2[0].store(1, SeqCst);
-                cells2[1].store(1, SeqCst);
-                drop(other);
-            });
-            let two = thread::spawn(move || {
-                cells3[0].load(SeqCst);
-                // No event says which of these it is.
-                if std::sync::Arc::strong_count(&counted) > 1 {
-                    cells3[2].load(SeqCst);
-                } else {
-                    cells3[2].store(1, SeqCst);
-                }
-                assert!(cells3[1].load(SeqCst) == 1 || !fails, "the other thread was late");
-            });
-            one.join().unwrap();
-            two.join().unwrap();
-        }
-    };
-    let report = check(body(false));
-    assert!(matches!(report.verdict, Verdict::Bounded(Bound::Preemptions(_))), "{report}");
-    assert!(report.to_string().contains("schedule by schedule"), "{report}");
-    let report = check(body(true));
-    assert_eq!(report.verdict, Verdict::Failed, "{report}");
-    assert!(report.to_string().contains("the other thread was late"), "{report}");
-}
-
-#[test]
 fn a_loop_that_ends_after_very_many_rounds_is_neither_endless_nor_explored() {
     let report = check(patient(3_000));
     assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");

@@ -295,3 +295,22 @@ fn channels_have_iterators_and_bounds() {
         assert_eq!(receiver.into_iter().count(), 0);
     });
 }
+
+#[test]
+fn everything_behaves_like_std_outside_a_model() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let count = count.clone();
+            thread::spawn(move || count.fetch_add(1, Relaxed))
+        })
+        .collect();
+    for thread in threads {
+        assert!(thread.join().unwrap() < 4);
+    }
+    assert_eq!(count.load(Relaxed), 4);
+    let lock = Mutex::new(1);
+    *lock.lock().unwrap() += 1;
+    assert!(lock.try_lock().is_ok());
+    assert_eq!(lock.into_inner().unwrap(), 2);
+}

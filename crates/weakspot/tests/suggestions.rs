@@ -183,3 +183,37 @@ fn a_fence_is_as_good_as_the_suggestion() {
     });
     assert_eq!((report.verdict, report.suggestions.len()), (Verdict::Safe, 0), "{report}");
 }
+
+#[test]
+fn the_store_that_is_named_is_one_that_can_be_delayed() {
+    // The first thread's write cannot wait in a buffer: it is an exchange, or a fence follows it. So it is the other
+    // thread's store that does.
+    fn body(exchange: bool) -> impl Fn() + Send + Sync + 'static {
+        move || {
+            let [x, y] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+            let (x2, y2) = (x.clone(), y.clone());
+            let thread = thread::spawn(move || {
+                if exchange {
+                    x2.swap(1, SeqCst);
+                } else {
+                    x2.store(1, Relaxed);
+                    fence(SeqCst);
+                }
+                y2.load(Relaxed)
+            });
+            y.store(1, Relaxed);
+            let mine = x.load(Relaxed);
+            assert!(mine == 1 || thread.join().unwrap() == 1, "both have read 0");
+        }
+    }
+    for exchange in [true, false] {
+        let report = Builder::default().check(body(exchange));
+        assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+        assert!(!report.violations.is_empty(), "{report}");
+        for violation in &report.violations {
+            assert_eq!((violation.store.thread, violation.store.what), (0, "store"), "{report}");
+        }
+        assert_eq!(report.suggestions.len(), 1, "{report}");
+        assert!(report.suggestions[0].tried, "{report}");
+    }
+}

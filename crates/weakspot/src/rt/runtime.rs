@@ -23,6 +23,7 @@ use super::objects::Object;
 use super::script::{Script, Taken};
 use super::spare;
 use super::strength::Strengthened;
+use super::tracked::Unfinished;
 use super::watchdog::{self, Pulse};
 use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::strengthen::Change;
@@ -77,6 +78,8 @@ pub(crate) struct State {
     pub(crate) causality: Causality,
     /// What happened in this run, in order.
     pub(crate) log: Vec<Happened>,
+    /// Accesses to plain memory that are not over.
+    pub(crate) open: Vec<Unfinished>,
     /// What threads have allocated in this run, in order.
     pub(crate) births: Vec<Birth>,
     /// What is known to happen next.
@@ -97,6 +100,7 @@ impl State {
             bound: Vec::new(),
             causality: Causality::new(),
             log: Vec::new(),
+            open: Vec::new(),
             births: Vec::new(),
             script: Script::default(),
         }
@@ -114,6 +118,7 @@ impl State {
         self.bound.clear();
         self.causality.restart();
         self.log.clear();
+        self.open.clear();
         self.births.clear();
         self.script = Script::default();
         true

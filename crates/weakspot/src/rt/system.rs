@@ -74,6 +74,7 @@ impl Runtime {
             state.bound.clear();
             state.causality.reset();
             state.log.clear();
+            state.open.clear();
             state.births.clear();
             state.lanes.iter_mut().for_each(Lane::reset);
         }

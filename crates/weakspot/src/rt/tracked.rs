@@ -34,11 +34,30 @@ impl Tracked {
     #[track_caller]
     pub(crate) fn begin(&self, writes: bool) -> Open {
         let place = Location::caller();
-        let events = current().map_or(0, |runtime| {
+        let (thread, events) = current().map_or((0, 0), |runtime| {
             self.access(runtime, writes, place);
-            runtime.state().log.len()
+            self.note_begin(runtime, writes, place);
+            (runtime.thread.get(), runtime.state().log.len())
         });
-        Open { memory: self.alias(), writes, events, place }
+        Open { memory: self.alias(), thread, writes, events, place }
+    }
+
+    /// An access begins that takes time: two of one thread that overlap must both read.
+    fn note_begin(&self, runtime: &Runtime, writes: bool, place: Place) {
+        if runtime.is_free() {
+            return;
+        }
+        let thread = runtime.thread.get();
+        let mine = Unfinished { stamp: self.stamp.load(Ordering::Relaxed), thread, writes, place };
+        let other = {
+            let open = &mut runtime.state().open;
+            let other = open.iter().copied().find(|other| other.is_of(&mine) && (other.writes || writes));
+            open.push(mine);
+            other
+        };
+        if let Some(other) = other {
+            runtime.fail_with(Failure::overlap(thread, (other.writes, other.place), (writes, place)));
+        }
     }
 
     /// The memory is read now.
@@ -95,10 +114,28 @@ impl Tracked {
     }
 }
 
+/// An access that has begun.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unfinished {
+    stamp: u64,
+    thread: u32,
+    writes: bool,
+    place: Place,
+}
+
+impl Unfinished {
+    /// Is it one of the same thread to the same memory?
+    fn is_of(&self, other: &Self) -> bool {
+        (self.stamp, self.thread) == (other.stamp, other.thread)
+    }
+}
+
 /// An access that takes time: what happens meanwhile does not come after it.
 pub(crate) struct Open {
     /// The memory, which may be gone when the access ends.
     memory: Tracked,
+    /// Whose it is, wherever it ends.
+    thread: u32,
     writes: bool,
     /// Events of the run when it began.
     events: usize,
@@ -117,9 +154,19 @@ impl Open {
     /// The access is over. If nothing has happened since it began, nothing is to be checked again.
     pub(crate) fn end(&self) {
         let Some(runtime) = current().filter(|runtime| !runtime.is_free()) else { return };
+        self.note_end(runtime);
         let is_known = self.memory.stamp.load(Ordering::Relaxed) >> NUMBER_BITS == runtime.run.get();
         if is_known && runtime.state().log.len() != self.events && !std::thread::panicking() {
             self.memory.access(runtime, self.writes, self.place);
+        }
+    }
+
+    fn note_end(&self, runtime: &Runtime) {
+        let &Self { ref memory, thread, writes, place, .. } = self;
+        let mine = Unfinished { stamp: memory.stamp.load(Ordering::Relaxed), thread, writes, place };
+        let open = &mut runtime.state().open;
+        if let Some(at) = open.iter().rposition(|other| other.is_of(&mine) && other.writes == mine.writes) {
+            open.swap_remove(at);
         }
     }
 }
