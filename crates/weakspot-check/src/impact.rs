@@ -68,10 +68,38 @@ pub fn judge(
     })
 }
 
-/// Is there an instruction that can break the specification, or keep others from going on, for some values?
+/// Is there an instruction that can break the specification, or keep others from going on, for some values? This follows
+/// [`weakspot_model::local`], which says what each of them does.
 fn can_fail(program: &Program) -> bool {
-    let threads = program.threads.iter().chain(&program.final_block);
-    threads.flat_map(|thread| &thread.code).any(|instr| is_fallible(instr, &program.locations))
+    let mut threads = program.threads.iter().chain(&program.final_block);
+    threads.any(|thread| {
+        computes_in_a_circle(&thread.code) || thread.code.iter().any(|instr| is_fallible(instr, &program.locations))
+    })
+}
+
+/// Can a thread go round a loop without an event? Doing so for too long is an error.
+fn computes_in_a_circle(code: &[Instr]) -> bool {
+    let next = |pc: usize| match code[pc] {
+        Instr::Jump { target } => vec![target.index()],
+        Instr::Branch { then, otherwise, .. } => vec![then.index(), otherwise.index()],
+        Instr::Set { .. } | Instr::Unary { .. } | Instr::Binary { .. } | Instr::Assume { .. } => vec![pc + 1],
+        _ => Vec::new(),
+    };
+    // What nothing leads to is taken away until nothing is left but circles, and what they lead to.
+    let mut ways_to = vec![0; code.len()];
+    (0..code.len()).flat_map(next).for_each(|to| ways_to[to] += 1);
+    let mut free: Vec<usize> = (0..code.len()).filter(|&pc| ways_to[pc] == 0).collect();
+    let mut taken = 0;
+    while let Some(pc) = free.pop() {
+        taken += 1;
+        for to in next(pc) {
+            ways_to[to] -= 1;
+            if ways_to[to] == 0 {
+                free.push(to);
+            }
+        }
+    }
+    taken < code.len()
 }
 
 fn is_fallible(instr: &Instr, locations: &[Location]) -> bool {
@@ -111,8 +139,14 @@ fn is_fallible(instr: &Instr, locations: &[Location]) -> bool {
         | Instr::Assume { .. }
         | Instr::ThreadRegister { .. }
         | Instr::End => false,
-        // Assertions, critical blocks, and what can wait for ever.
-        _ => true,
+        Instr::Assert { .. }
+        | Instr::EnterCritical
+        | Instr::LeaveCritical
+        | Instr::Choose { .. }
+        | Instr::Lock(_)
+        | Instr::Unlock(_)
+        | Instr::Wait { .. }
+        | Instr::Notify { .. } => true,
     }
 }
 
@@ -141,6 +175,8 @@ mod tests {
             "shared x; mutex m; thread a { lock(m); unlock(m); x = 1; }",
             "shared x; thread a { let r = fetch_add(x, 1); }",
             "shared x; thread a { let r = x; let s = 1 << r; }",
+            "shared x; thread a { let r = x; while r == 1 { } }",
+            "shared x; thread a { let r = x; loop { if r == 1 { r = 0; } else { r = 1; } } }",
         ] {
             assert!(can(failing), "{failing}");
         }
