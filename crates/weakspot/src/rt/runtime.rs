@@ -112,16 +112,22 @@ impl State {
             return false;
         }
         self.lanes.truncate(1);
-        self.lanes.iter_mut().for_each(Lane::reset);
         self.numbers.clear();
+        self.forget_run();
+        self.causality.restart();
+        self.script = Script::default();
+        true
+    }
+
+    /// Forgets what happened in a run.
+    pub(super) fn forget_run(&mut self) {
+        self.lanes.iter_mut().for_each(Lane::reset);
         self.objects.clear();
         self.bound.clear();
-        self.causality.restart();
+        self.causality.reset();
         self.log.clear();
         self.open.clear();
         self.births.clear();
-        self.script = Script::default();
-        true
     }
 }
 

@@ -7,7 +7,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, Repeated, System, Token, Update};
 use weakspot_model::ids::{Site, ThreadId};
 
-use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
+use super::lane::{Effect, Happened, Issued, Operation, Suspender};
 use super::runtime::{Mode, Runtime};
 use super::script::bind;
 use super::{enter, overflow, panics, stacks};
@@ -68,16 +68,7 @@ impl Runtime {
     /// The beginning of a run: the first thread stands before its first event.
     fn begin_run(&self) {
         self.next_run();
-        {
-            let state = &mut *self.state();
-            state.objects.clear();
-            state.bound.clear();
-            state.causality.reset();
-            state.log.clear();
-            state.open.clear();
-            state.births.clear();
-            state.lanes.iter_mut().for_each(Lane::reset);
-        }
+        self.state().forget_run();
         self.counts.borrow_mut().reset();
         self.freed.release();
         self.mode.set(Mode::Explored);
