@@ -191,7 +191,7 @@ impl Search<'_> {
 }
 
 /// Does a thread rest at this instruction?
-fn pauses(instr: &Instr) -> bool {
+pub fn pauses(instr: &Instr) -> bool {
     instr.is_event() || matches!(instr, Instr::Choose { .. } | Instr::LeaveCritical | Instr::End)
 }
 

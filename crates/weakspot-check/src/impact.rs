@@ -3,12 +3,15 @@
 //! Harm or its absence is a question for the [portfolio](weakspot_verify::portfolio) of verification engines, unless the
 //! program has nothing in it that can fail.
 
+use weakspot_model::ids::Pc;
 use weakspot_model::ir::{BinaryOp, Instr, Location, Operand, Place, Program, RmwOp, UnaryOp};
+use weakspot_model::liveness::successors;
 use weakspot_model::replay::Witness;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 use weakspot_verify::explicit::ExplicitOptions;
 use weakspot_verify::portfolio;
 
+use crate::endings::pauses;
 use crate::{CheckOptions, InternalError};
 
 /// Does it matter that the program is not store-buffer safe?
@@ -79,11 +82,9 @@ fn can_fail(program: &Program) -> bool {
 
 /// Can a thread go round a loop without an event? Doing so for too long is an error.
 fn computes_in_a_circle(code: &[Instr]) -> bool {
-    let next = |pc: usize| match code[pc] {
-        Instr::Jump { target } => vec![target.index()],
-        Instr::Branch { then, otherwise, .. } => vec![then.index(), otherwise.index()],
-        Instr::Set { .. } | Instr::Unary { .. } | Instr::Binary { .. } | Instr::Assume { .. } => vec![pc + 1],
-        _ => Vec::new(),
+    let next = |pc: usize| {
+        let next = if pauses(&code[pc]) { None } else { Some(successors(&code[pc], Pc::new(pc))) };
+        next.into_iter().flatten().map(Pc::index)
     };
     // What nothing leads to is taken away until nothing is left but circles, and what they lead to.
     let mut ways_to = vec![0; code.len()];
