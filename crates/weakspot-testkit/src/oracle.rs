@@ -1,9 +1,10 @@
 //! Brute force over the reference machine: no reduction, no cleverness, so that there is nothing to doubt.
 //!
 //! [`reach`] visits every reachable state; [`traces`] visits every reachable pair of state and trace so far, and so
-//! gives every trace of a complete execution. Both give up (and say so) past a number of visits.
+//! gives every trace of a complete execution. Both give up (and say so) past a number of visits. [`shortest`] goes
+//! through the same pairs by length, and so has something to say of programs that never end, too.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use rustc_hash::FxHashSet;
 use weakspot_model::machine::{Action, Machine, Outcome, Rest, State};
@@ -176,6 +177,48 @@ pub fn traces(machine: &Machine<'_>, bounds: Bounds) -> Option<BTreeMap<Trace, B
         }
     }
     Some(found)
+}
+
+/// What [`shortest`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shortest {
+    /// A beginning of an execution that is wanted, and no shorter one is; the stores that were pending commit at its end.
+    Found(Trace),
+    /// None is that has at most so many actions, commits included.
+    NoneUpTo(usize),
+    /// None is.
+    None,
+}
+
+/// Looks for a beginning of an execution with a wanted trace, the short ones first, until `bounds.visits` of them have been
+/// looked at. Problems end an execution; `assume` does not take back what has happened.
+pub fn shortest(machine: &Machine<'_>, bounds: Bounds, wanted: impl Fn(&Trace) -> bool) -> Shortest {
+    let (start, outcome) = machine.start();
+    if !matches!(outcome, Outcome::Continues) {
+        return Shortest::None;
+    }
+    let mut seen = FxHashSet::default();
+    let mut waiting = VecDeque::from([(0, (start, TraceBuilder::new(machine.program.threads.len())))]);
+    while let Some((length, (state, builder))) = waiting.pop_front() {
+        for action in machine.enabled(&state) {
+            let (next, outcome) = advance(machine, &state, &builder, action);
+            if seen.contains(&next) {
+                continue;
+            }
+            let trace = next.1.clone().finish();
+            if wanted(&trace) {
+                return Shortest::Found(trace);
+            }
+            seen.insert(next.clone());
+            if matches!(outcome, Outcome::Continues) && !overfull(&next.0, bounds) {
+                waiting.push_back((length + 1, next));
+            }
+        }
+        if seen.len() > bounds.visits {
+            return Shortest::NoneUpTo(length);
+        }
+    }
+    Shortest::None
 }
 
 fn advance(
