@@ -7,6 +7,9 @@
 //! 2. *systematic*: all relaxed executions, as long as there are few. If there are no more, the violation is benign;
 //! 3. *random*, for the rest of the budget.
 //!
+//! A run that comes to its end is judged as an SC execution is: what was stored for the run is destroyed, and what nobody
+//! has dropped then is a leak. All buffers are empty by then, so memory is what the threads have made of it.
+//!
 //! Live code can only be run from the start, so a path of the systematic search is the list of its choices. It ends where
 //! a state is reached that was reached before, which a fingerprint tells.
 
@@ -165,7 +168,10 @@ impl Search<'_, '_> {
             return Some(Ended::GivenUp);
         }
         let failure = match self.machine.rest()? {
-            Rest::Complete => return Some(Ended::Well),
+            Rest::Complete => match self.runtime.end_run() {
+                Ok(()) => return Some(Ended::Well),
+                Err(message) => Failure::new(FailureKind::Leak, message),
+            },
             Rest::Failed(thread) => {
                 let known = self.runtime.failure.take();
                 known.unwrap_or_else(|| crate::rt::panics::take_failure(self.runtime, thread as u32, None))

@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 use std::mem;
 
-use weakspot::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use weakspot::alloc::Track;
+use weakspot::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use weakspot::sync::{Arc, LazyLock, Mutex, OnceLock};
-use weakspot::{Builder, FailureKind, Report, Verdict, thread};
+use weakspot::{Builder, FailureKind, Impact, MemoryModel, Report, Verdict, thread};
 
 fn check(body: impl Fn() + Send + Sync + 'static) -> Report {
     Builder::default().check(body)
@@ -117,4 +118,135 @@ fn what_statics_and_threads_keep_is_no_leak() {
         thread.join().unwrap();
     });
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}
+
+/// Two threads leave a value in a slot; who finds that the other one has gone away takes it out. If each takes the other
+/// one to be there still, nobody does.
+fn last_one_out(value: fn() -> *mut (), drop_it: fn(*mut ()), fenced: bool) -> impl Fn() + Send + Sync + Clone {
+    move || {
+        let slot = Arc::new((AtomicPtr::new(value()), AtomicBool::new(false), AtomicBool::new(false)));
+        let other = Arc::clone(&slot);
+        let leave = move |slot: &AtomicPtr<()>, own: &AtomicBool, other: &AtomicBool| {
+            own.store(true, Ordering::Release);
+            if fenced {
+                fence(Ordering::SeqCst);
+            }
+            if other.load(Ordering::Acquire) {
+                let value = slot.swap(std::ptr::null_mut(), Ordering::AcqRel);
+                if !value.is_null() {
+                    drop_it(value);
+                }
+            }
+        };
+        let thread = thread::spawn(move || leave(&other.0, &other.1, &other.2));
+        leave(&slot.0, &slot.2, &slot.1);
+        thread.join().unwrap();
+    }
+}
+
+fn an_arc() -> *mut () {
+    Arc::into_raw(Arc::new(1_u32)).cast_mut().cast()
+}
+
+fn drop_arc(arc: *mut ()) {
+    // SAFETY: comes from `an_arc`.
+    drop(unsafe { Arc::from_raw(arc.cast_const().cast::<u32>()) });
+}
+
+fn a_tracked_box() -> *mut () {
+    Box::into_raw(Box::new(Track::new(1_u32))).cast()
+}
+
+fn drop_tracked(tracked: *mut ()) {
+    // SAFETY: comes from `a_tracked_box`.
+    drop(unsafe { Box::from_raw(tracked.cast::<Track<u32>>()) });
+}
+
+fn on(model: MemoryModel, body: impl Fn() + Send + Sync + 'static) -> Report {
+    Builder { model, ..Builder::default() }.check(body)
+}
+
+fn assert_harmful_leak(report: &Report, text: &str) {
+    assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+    let Some(Impact::Harmful(harm)) = &report.impact else { panic!("{report}") };
+    assert!(matches!(harm.failure.kind, FailureKind::Leak), "{report}");
+    assert!(harm.failure.message.contains(text), "{report}");
+}
+
+#[test]
+fn a_leak_that_only_store_buffers_cause_is_harm() {
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        assert_harmful_leak(&on(model, last_one_out(an_arc, drop_arc, false)), "1 Arc(s) leaked");
+        assert_harmful_leak(&on(model, last_one_out(a_tracked_box, drop_tracked, false)), "leaks.rs");
+        let replayed = replay_of_harm(model, last_one_out(an_arc, drop_arc, false));
+        assert_leaks(&replayed, "1");
+    }
+    let report = on(MemoryModel::Sc, last_one_out(an_arc, drop_arc, false));
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}
+
+fn replay_of_harm(model: MemoryModel, body: impl Fn() + Send + Sync + Clone + 'static) -> Report {
+    let report = on(model, body.clone());
+    let Some(Impact::Harmful(harm)) = &report.impact else { panic!("{report}") };
+    Builder { model, replay: Some(harm.schedule.clone()), ..Builder::default() }.check(body)
+}
+
+#[test]
+fn a_fence_stops_the_leak_that_store_buffers_cause() {
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let report = on(model, last_one_out(an_arc, drop_arc, true));
+        assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    }
+}
+
+/// Says that there is something to drop before it has put it there.
+#[test]
+fn a_leak_that_only_pso_causes_is_harm_there() {
+    let body = || {
+        let slot = Arc::new((AtomicPtr::<()>::new(std::ptr::null_mut()), AtomicBool::new(false)));
+        let other = Arc::clone(&slot);
+        let thread = thread::spawn(move || {
+            other.0.store(an_arc(), Ordering::Relaxed);
+            other.1.store(true, Ordering::Relaxed);
+        });
+        let mut taken = std::ptr::null_mut();
+        let told = slot.1.load(Ordering::Acquire);
+        if told {
+            taken = slot.0.load(Ordering::Relaxed);
+        }
+        thread.join().unwrap();
+        if !told {
+            taken = slot.0.load(Ordering::Relaxed);
+        }
+        if !taken.is_null() {
+            drop_arc(taken);
+        }
+    };
+    assert_harmful_leak(&on(MemoryModel::Pso, body), "1 Arc(s) leaked");
+    assert_eq!(on(MemoryModel::Tso, body).verdict, Verdict::Safe);
+}
+
+/// The store may be late, and nothing is lost by that.
+#[test]
+fn a_violation_after_which_all_is_dropped_is_benign() {
+    let body = || {
+        let flags = Arc::new((AtomicBool::new(false), AtomicBool::new(false)));
+        let other = Arc::clone(&flags);
+        let kept = Arc::new(Track::new(3));
+        let theirs = Arc::clone(&kept);
+        let thread = thread::spawn(move || {
+            other.0.store(true, Ordering::Release);
+            let _ = other.1.load(Ordering::Acquire);
+            drop(theirs);
+        });
+        flags.1.store(true, Ordering::Release);
+        let _ = flags.0.load(Ordering::Acquire);
+        drop(kept);
+        thread.join().unwrap();
+    };
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let report = on(model, body);
+        assert!(!report.violations.is_empty(), "{report}");
+        assert!(matches!(report.impact, Some(Impact::Benign)), "{report}");
+    }
 }
