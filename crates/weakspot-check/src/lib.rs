@@ -178,7 +178,7 @@ pub enum Bound {
     Unroll(u32),
     /// The attack engine has stored this many states, and there is no end in sight.
     States(u64),
-    /// An execution grew too long to be explored, perhaps without end, and no bound was given.
+    /// An execution grew too long to be explored, perhaps without end, and nothing bounds its loops.
     Endless,
     /// No execution ran to its end.
     NothingEnds,

@@ -29,7 +29,7 @@ pub fn reached(bound: &Bound) -> String {
         Bound::Unroll(rounds) => format!("nothing found with at most {rounds} rounds of each loop"),
         Bound::States(states) => format!("no end in sight after {states} states: values may grow without bound"),
         Bound::Endless => {
-            "an execution grew too long to be explored, perhaps without end, and no bound was given".to_owned()
+            "an execution grew too long to be explored, perhaps without end, and nothing bounds its loops".to_owned()
         }
         Bound::NothingEnds => "no execution ran to its end".to_owned(),
     }
@@ -51,7 +51,9 @@ pub fn advice(bound: &Bound, args: &CheckArgs) -> &'static str {
         Bound::Endless if has_bound => {
             "preemptions do not bound a thread that runs alone for ever: add --unroll N, or use --engine attack"
         }
-        Bound::Endless => "add --unroll N or --max-preemptions N, or use --engine attack",
+        Bound::Endless => {
+            "add --unroll N, or --max-preemptions N if no thread runs alone for ever, or use --engine attack"
+        }
         Bound::NothingEnds => "look at the waits and assumptions of the program",
     }
 }
