@@ -1,6 +1,6 @@
 //! An execution in columns, one for each thread.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::failure::SourcePlace;
 use crate::rt::Place;
@@ -110,10 +110,12 @@ impl fmt::Display for Timeline {
             widest.max(self.threads.get(column as usize).map_or(0, |name| name.chars().count()))
         };
         let widths: Vec<usize> = columns.iter().map(|&column| width(column)).collect();
-        write!(f, "  {:>5}", "line")?;
+        let mut head = format!("  {:>5}", "line");
         for (&column, &width) in columns.iter().zip(&widths) {
-            write!(f, "  {:<width$}", self.threads.get(column as usize).map_or("", String::as_str))?;
+            let name = self.threads.get(column as usize).map_or("", String::as_str);
+            write!(head, "  {name:<width$}")?;
         }
+        f.write_str(head.trim_end())?;
         if skipped > 0 {
             write!(f, "\n  {:>5}  ({skipped} earlier events)", "…")?;
         }
