@@ -1,6 +1,6 @@
 //! An execution in columns, one for each thread.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use crate::failure::SourcePlace;
 use crate::rt::Place;
@@ -39,6 +39,11 @@ impl Timeline {
     }
 
     /// Threads that do something in it.
+    /// Did nothing happen that can be shown?
+    pub fn is_empty(&self) -> bool {
+        self.moments.is_empty()
+    }
+
     fn columns(&self) -> Vec<u32> {
         let mut columns: Vec<u32> = self.moments.iter().map(|moment| moment.thread).collect();
         columns.sort_unstable();
@@ -111,9 +116,11 @@ impl fmt::Display for Timeline {
         };
         let widths: Vec<usize> = columns.iter().map(|&column| width(column)).collect();
         write!(f, "  {:>5}", "line")?;
+        let mut heads = String::new();
         for (&column, &width) in columns.iter().zip(&widths) {
-            write!(f, "  {:<width$}", self.threads.get(column as usize).map_or("", String::as_str))?;
+            let _ = write!(heads, "  {:<width$}", self.threads.get(column as usize).map_or("", String::as_str));
         }
+        f.write_str(heads.trim_end())?;
         if skipped > 0 {
             write!(f, "\n  {:>5}  ({skipped} earlier events)", "…")?;
         }

@@ -97,7 +97,9 @@ fn weak_pointers_cost_nothing_if_nobody_looks() {
             thread::spawn(move || drop((weak.clone(), weak)))
         };
         let threads: Vec<_> = (0..3).map(start).collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
     });
     assert_eq!((report.verdict, report.executions), (Verdict::Safe, 1), "{report}");
 }
