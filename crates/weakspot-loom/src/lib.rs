@@ -12,7 +12,7 @@
 //! - Every execution is explored once and all of them are: [`explore`], [`stop_exploring`], [`skip_branch`] and
 //!   [`model::Builder::expect_explicit_explore`] are accepted and leave nothing out.
 //! - [`model::Builder::checkpoint_file`] holds the schedule of the execution that failed; if the file is there, exactly
-//!   this execution runs again.
+//!   this execution runs again, and all of them if it does not fail any more.
 //! - The objects have `const fn new`, there may be more threads, and what loom lacks is here as well:
 //!   [`sync::Weak`], [`sync::Once`], [`sync::OnceLock`], [`sync::LazyLock`], [`sync::Barrier`], [`thread::scope`].
 

@@ -36,7 +36,8 @@ pub struct Builder {
     pub max_duration: Option<Duration>,
     /// Only executions with at most so many preemptions. `LOOM_MAX_PREEMPTIONS`
     pub preemption_bound: Option<usize>,
-    /// Where the schedule of an execution that fails is written, and read from in the next run. `LOOM_CHECKPOINT_FILE`
+    /// Where the schedule of an execution that fails is written, and read from in the next run: that execution is run
+    /// again, and all of them if it does not fail any more. `LOOM_CHECKPOINT_FILE`
     pub checkpoint_file: Option<PathBuf>,
     /// Not needed: the file is written when an execution fails. `LOOM_CHECKPOINT_INTERVAL`
     pub checkpoint_interval: usize,
@@ -114,7 +115,14 @@ impl Builder {
             let body = Arc::clone(body);
             builder.check(move || body())
         };
-        let report = run(self.weakspot());
+        let mut report = run(self.weakspot());
+        let is_past = |failure: &Failure| matches!(failure.kind, FailureKind::Schedule);
+        if self.checkpoint().is_some() && report.failure.as_ref().is_none_or(is_past) {
+            eprintln!("weakspot: the execution of the checkpoint file does not fail any more: all are explored");
+            let mut all = self.weakspot();
+            all.replay = None;
+            report = run(all);
+        }
         let Some(Failure { kind: FailureKind::NotDeterministic, message, .. }) = &report.failure else {
             return report;
         };

@@ -41,3 +41,17 @@ fn the_execution_that_failed_runs_again() {
     assert!(!schedule.unwrap().is_empty());
     assert!(second.load(SeqCst) <= first.load(SeqCst), "one execution is run again, not all of them");
 }
+
+#[test]
+fn all_executions_are_explored_if_that_of_the_file_does_not_fail() {
+    let file = std::env::temp_dir().join(format!("weakspot-loom-checkpoint-past-{}", std::process::id()));
+    let name = file.to_str().unwrap().to_owned();
+    for schedule in ["sc:0x4.1x4.0x2", "sc:7", "nonsense"] {
+        fs::write(&file, schedule).unwrap();
+        let runs = Arc::default();
+        let failed = explore(&name, &runs);
+        let _ = fs::remove_file(&file);
+        assert!(failed, "{schedule}: another execution fails");
+        assert!(runs.load(SeqCst) > 1, "{schedule}");
+    }
+}

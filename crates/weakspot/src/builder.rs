@@ -91,21 +91,28 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
+#[track_caller]
 fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
     let text = variable(name)?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
+    let number = text.trim().parse().ok();
+    assert!(number.is_some(), "{name}={text} should be a whole number, 0 or more");
+    number
 }
 
 impl Builder {
     /// Everything explored, with what the `WEAKSPOT_*` variables of the environment say.
+    ///
+    /// # Panics
+    /// If one of them is not what it should be.
+    #[track_caller]
     pub fn new() -> Self {
         let mut builder = Self::default();
         if let Some(model) = variable("WEAKSPOT_MODEL") {
-            builder.model = match model.to_ascii_lowercase().as_str() {
+            builder.model = match model.trim().to_ascii_lowercase().as_str() {
                 "sc" => MemoryModel::Sc,
                 "tso" => MemoryModel::Tso,
                 "pso" => MemoryModel::Pso,
-                _ => panic!("WEAKSPOT_MODEL={model} is none of sc, tso, pso"),
+                _ => panic!("WEAKSPOT_MODEL={model} should be one of sc, tso, pso"),
             };
         }
         builder.max_preemptions = number("WEAKSPOT_MAX_PREEMPTIONS");

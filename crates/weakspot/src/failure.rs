@@ -67,6 +67,8 @@ pub enum FailureKind {
     Leak,
     /// The model does not do the same when it is run again.
     NotDeterministic,
+    /// What was to be run again is no schedule of this model.
+    Schedule,
     /// The model asked for it.
     Other,
 }

@@ -259,7 +259,7 @@ pub(crate) fn too_long(thread: u32, place: Place, why: &str) -> Failure {
 }
 
 /// The loop of an execution that has grown too long: the place that comes up most among the last events.
-fn longest_loop(runtime: &Runtime, events: u32) -> Failure {
+pub(crate) fn longest_loop(runtime: &Runtime, events: u32) -> Failure {
     let state = runtime.state();
     let mut counts: FxHashMap<(u32, usize), (usize, Place)> = FxHashMap::default();
     for happened in state.log.iter().rev().take(1_000) {

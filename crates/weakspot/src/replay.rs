@@ -9,7 +9,8 @@ use weakspot_model::buffer::MemoryModel;
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::parse_schedule;
-use crate::report::{Report, Verdict};
+use crate::judge::longest_loop;
+use crate::report::{Bound, Report, Verdict};
 use crate::rt::panics;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
@@ -63,17 +64,34 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
     let mut report = Report::new(builder.model);
     report.schedule = Some(schedule.to_owned());
     report.failure = match parse(schedule) {
-        Err(why) => Some(Failure::new(FailureKind::Other, format!("this is not a schedule of weakspot: {why}"))),
-        Ok((model, moves)) => run(runtime, model, &moves, schedule.ends_with(GOES_ON)),
+        Err(why) => Some(no_schedule(format!("`{schedule}` is not a schedule of weakspot: {why}"))),
+        Ok((model, moves)) => run(builder, runtime, model, &moves, schedule.ends_with(GOES_ON)),
     };
     report.timeline = Some(Timeline::of_run(runtime));
     report.executions = 1;
     report.runs = 1;
     report.elapsed = start.elapsed();
-    report.verdict = if report.failure.is_some() { Verdict::Failed } else { Verdict::Safe };
+    report.verdict = if report.failure.is_some() { Verdict::Failed } else { Verdict::Bounded(Bound::Schedule) };
     runtime.finish_run(report.failure.is_none());
     runtime.buffered.set(false);
     report
+}
+
+fn no_schedule(message: String) -> Failure {
+    Failure::new(FailureKind::Schedule, message)
+}
+
+/// The schedule is over and the run is not.
+fn ends_early(builder: &Builder, runtime: &Runtime) -> Failure {
+    let moves = runtime.state().log.len();
+    // The explorer counts an atomic that writes as two events.
+    if 2 * moves > builder.max_events as usize {
+        return longest_loop(runtime, builder.max_events);
+    }
+    no_schedule(format!(
+        "the schedule is over after {moves} steps, and the test is not: either a part of the schedule is missing, or the \
+         test has changed"
+    ))
 }
 
 /// A move of a schedule as one of the machine, if it is possible: in a schedule, a commit says the place in the buffer.
@@ -94,14 +112,14 @@ fn possible_move(machine: &mut Buffered<'_, Live<'_>>, what: Move) -> Option<Mov
 }
 
 /// Runs the moves; the failure they lead to.
-fn run(runtime: &Runtime, model: MemoryModel, moves: &[Move], goes_on: bool) -> Option<Failure> {
+fn run(builder: &Builder, runtime: &Runtime, model: MemoryModel, moves: &[Move], goes_on: bool) -> Option<Failure> {
     runtime.buffered.set(model != MemoryModel::Sc);
     let mut system = Live { runtime };
     let mut machine = Buffered::new(&mut system, model);
     for (index, &what) in moves.iter().enumerate() {
         let Some(possible) = possible_move(&mut machine, what) else {
-            let message = format!("step {} of the schedule is not possible: the test has changed", index + 1);
-            return Some(Failure::new(FailureKind::Other, message));
+            let step = index + 1;
+            return Some(no_schedule(format!("step {step} of the schedule is not possible: the test has changed")));
         };
         machine.make(possible);
         if model == MemoryModel::Sc {
@@ -114,7 +132,8 @@ fn run(runtime: &Runtime, model: MemoryModel, moves: &[Move], goes_on: bool) -> 
     if goes_on {
         go_on(&mut machine);
     }
-    match machine.rest()? {
+    let Some(rest) = machine.rest() else { return Some(ends_early(builder, runtime)) };
+    match rest {
         Rest::Complete => runtime.end_run().err().map(|message| Failure::new(FailureKind::Leak, message)),
         Rest::Failed(thread) => {
             Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))

@@ -28,6 +28,8 @@ pub enum Bound {
     Loops,
     /// No execution ran to its end: all of them go round loops for ever.
     NoEnd,
+    /// One schedule was run, because it was asked for.
+    Schedule,
 }
 
 /// The answer.
@@ -245,7 +247,8 @@ impl Report {
 
     /// Is there something to tell although the test does not fail?
     pub fn has_notes(&self) -> bool {
-        !self.violations.is_empty() || !self.left_out.is_empty() || !self.notes.is_empty()
+        let is_one_schedule = self.verdict == Verdict::Bounded(Bound::Schedule);
+        is_one_schedule || !self.violations.is_empty() || !self.left_out.is_empty() || !self.notes.is_empty()
     }
 
     fn model_name(&self) -> &'static str {
@@ -256,10 +259,16 @@ impl Report {
         }
     }
 
+    /// Was a schedule to be run that is none of this model?
+    fn is_no_schedule(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| matches!(failure.kind, FailureKind::Schedule))
+    }
+
     fn headline(&self) -> String {
         let model = self.model_name();
         match self.verdict {
             Verdict::Safe => format!("weakspot: correct on {model}"),
+            Verdict::Failed if self.is_no_schedule() => "weakspot: this schedule cannot be run".to_owned(),
             // A replay.
             Verdict::Failed if self.schedule.as_ref().is_some_and(|schedule| !schedule.starts_with("sc")) => {
                 "weakspot: this execution, in which a store is delayed, fails".to_owned()
@@ -382,6 +391,7 @@ fn bound_text(bound: Bound) -> String {
         Bound::Random => "in random schedules".to_owned(),
         Bound::Loops => "except in rounds of loops that were left out".to_owned(),
         Bound::NoEnd => "but no execution ran to its end".to_owned(),
+        Bound::Schedule => "in the one schedule that was run".to_owned(),
     }
 }
 
@@ -424,10 +434,10 @@ impl fmt::Display for Report {
         if let Some(failure) = &self.failure {
             Self::write_failure(f, failure)?;
         }
-        if let Some(timeline) = &self.timeline {
+        if let Some(timeline) = self.timeline.as_ref().filter(|timeline| !timeline.is_empty()) {
             write!(f, "\n\n{timeline}")?;
         }
-        if let Some(schedule) = &self.schedule {
+        if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_no_schedule()) {
             write!(f, "\n\n{}", replay_line(schedule))?;
         }
         self.write_violations(f)?;

@@ -39,6 +39,11 @@ impl Timeline {
     }
 
     /// Threads that do something in it.
+    /// Did nothing happen that can be shown?
+    pub fn is_empty(&self) -> bool {
+        self.moments.is_empty()
+    }
+
     fn columns(&self) -> Vec<u32> {
         let mut columns: Vec<u32> = self.moments.iter().map(|moment| moment.thread).collect();
         columns.sort_unstable();

@@ -4,7 +4,7 @@
 use weakspot::cell::UnsafeCell;
 use weakspot::sync::Arc;
 use weakspot::sync::atomic::{AtomicUsize, Ordering, fence};
-use weakspot::{Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
+use weakspot::{Bound, Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
 
 use Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -136,4 +136,56 @@ fn leaks_and_livelocks_come_about_again() {
     };
     let report = on(MemoryModel::Tso).check(livelock);
     assert!(matches!(replayed(&report, livelock).failure.unwrap().kind, FailureKind::Livelock));
+}
+
+#[test]
+fn what_is_no_schedule_of_the_test_is_said_to_be_none() {
+    let body = || {
+        let shared = Arc::new(AtomicUsize::new(0));
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.store(other.load(Relaxed) + 1, Relaxed));
+        shared.store(shared.load(Relaxed) + 1, Relaxed);
+        thread.join().unwrap();
+        assert_eq!(shared.load(Relaxed), 2, "an update is lost");
+    };
+    let run = |schedule: &str| Builder { replay: Some(schedule.to_owned()), ..Builder::default() }.check(body);
+    let whole = Builder::default().check(body).replay().unwrap().to_owned();
+    let (cut, _) = whole.rsplit_once('.').unwrap();
+    for (schedule, why) in [
+        ("nonsense", "is not a schedule of weakspot"),
+        ("tso:0x2.q", "`q` is no step"),
+        ("sc:7", "step 1 of the schedule is not possible"),
+        ("tso:0x2", "the schedule is over after 2 steps"),
+        (cut, "a part of the schedule is missing"),
+    ] {
+        let report = run(schedule);
+        let text = report.to_string();
+        assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Schedule), "{text}");
+        assert!(report.is_failure() && text.contains("this schedule cannot be run") && text.contains(why), "{text}");
+        assert!(!text.contains("to run this execution again"), "{text}");
+    }
+}
+
+#[test]
+fn one_execution_that_is_right_proves_nothing() {
+    let body = || {
+        let shared = Arc::new(AtomicUsize::new(0));
+        shared.store(1, Relaxed);
+    };
+    let report = Builder { replay: Some("sc:0".to_owned()), ..Builder::default() }.check(body);
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Schedule), "{report}");
+    assert!(report.has_notes() && !report.is_failure(), "{report}");
+    assert!(report.to_string().contains("nothing found in the one schedule that was run"), "{report}");
+}
+
+#[test]
+fn an_execution_without_end_is_one_again() {
+    let body = || {
+        let counter = AtomicUsize::new(0);
+        while counter.fetch_add(1, Relaxed) < usize::MAX {}
+    };
+    let report = Builder { max_events: 1_000, ..Builder::default() }.check(body);
+    let schedule = report.replay().unwrap().to_owned();
+    let again = Builder { max_events: 1_000, replay: Some(schedule), ..Builder::default() }.check(body);
+    assert!(matches!(again.failure.unwrap().kind, FailureKind::TooLong));
 }

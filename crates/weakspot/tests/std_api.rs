@@ -154,6 +154,15 @@ fn counted_references_convert_and_compare() {
         let error: Arc<std::fmt::Error> = Arc::new(std::fmt::Error);
         let _: &dyn std::error::Error = &error;
         assert!(Arc::new(1) < Arc::new(2) && Arc::new(1) == Arc::new(1));
+        let bytes: Arc<[u8]> = Arc::<str>::from(String::from("ab").as_mut_str()).into();
+        let bytes: Arc<[u8; 3]> = match Arc::<[u8; 3]>::try_from(bytes) {
+            Ok(_) => unreachable!("there are two"),
+            Err(bytes) => Arc::new([bytes[0], bytes[1], 0]),
+        };
+        assert_eq!(*bytes, *b"ab\0");
+        // A trait object: there is no coercion from a reference to another outside of the standard library.
+        let doubles: Arc<dyn Fn(u8) -> u8> = Arc::from(Box::new(|number: u8| 2 * number) as Box<dyn Fn(u8) -> u8>);
+        assert_eq!(doubles(2), 4);
     });
 }
 
@@ -165,6 +174,12 @@ fn counted_references_count() {
         Arc::make_mut(&mut one).push(2);
         assert_eq!((two.len(), one.len()), (1, 2));
         assert_eq!(Arc::unwrap_or_clone(one), [1, 2]);
+        let mut slice: Arc<[u8]> = Arc::from([1, 2]);
+        let same = slice.clone();
+        Arc::make_mut(&mut slice)[0] = 3;
+        let mut text: Arc<str> = Arc::from("ab");
+        Arc::make_mut(&mut text).make_ascii_uppercase();
+        assert_eq!((&*slice, &*same, &*text), (&[3, 2][..], &[1, 2][..], "AB"));
         assert_eq!(Arc::into_inner(two), Some(vec![1]));
         let cyclic = Arc::new_cyclic(|weak: &Weak<(u8, Weak<u8>)>| {
             assert!(weak.upgrade().is_none());
@@ -192,6 +207,10 @@ fn counted_references_count() {
         // SAFETY: written above.
         assert_eq!(*unsafe { memory.assume_init() }, 5);
         assert_eq!(Arc::<[u8]>::new_uninit_slice(3).len(), 3);
+        // SAFETY: zero is a number.
+        let (one, many) =
+            unsafe { (Arc::<u64>::new_zeroed().assume_init(), Arc::<[u64]>::new_zeroed_slice(2).assume_init()) };
+        assert_eq!((*one, &*many), (0, &[0, 0][..]));
     });
 }
 

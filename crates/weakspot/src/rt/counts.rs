@@ -10,19 +10,54 @@ use super::objects::Object;
 use super::runtime::Company;
 use super::{Place, Runtime, Step, Word, current};
 
+/// How long an `Arc` lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// It is older than the run: a static, or something captured.
+    Older,
+    /// As long as the run at most.
+    Run,
+    /// It may outlive the run: it was made for a static.
+    Kept,
+}
+
 /// What is known of an `Arc`, by the address of its value.
 struct Counted {
     made: Place,
-    /// It is older than the run: a static, or something captured.
-    old: bool,
+    life: Life,
     /// What its dropped owners have released.
     dropped: u32,
-    /// Its count as a state word, if it is observed.
+    /// Its counts as a state word, if they are observed: see [`Owners`].
     word: Option<Rc<Word>>,
-    /// It may outlive the run: it was made for a static.
-    kept: bool,
+    /// There was a weak pointer.
+    had_weak: bool,
     /// Its last owner is gone.
     is_over: bool,
+}
+
+/// How many pointers of each kind there are. As a state word: the owners in the lower half, and in the upper half the weak
+/// pointers, if the program asks for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owners {
+    pub(crate) strong: usize,
+    pub(crate) weak: usize,
+}
+
+const ONE_WEAK: u64 = 1 << 32;
+
+impl Owners {
+    /// One owner, and nobody else.
+    pub(crate) const ONE: Self = Self { strong: 1, weak: 0 };
+
+    fn as_word(self, counts_weak: bool) -> u64 {
+        let weak = if counts_weak { self.weak as u64 } else { 0 };
+        self.strong as u64 + weak * ONE_WEAK
+    }
+
+    /// Of a state word.
+    pub(crate) fn of(word: u64) -> Self {
+        Self { strong: (word % ONE_WEAK) as usize, weak: (word / ONE_WEAK) as usize }
+    }
 }
 
 /// A thread that destroys what an `Arc` has owned.
@@ -38,14 +73,21 @@ pub(crate) struct LastOwner {
 pub(crate) struct Observed {
     /// Places whose `Arc`s are observed.
     places: FxHashSet<usize>,
+    /// Those whose weak pointers are.
+    weak_places: FxHashSet<usize>,
     /// Does the program ask whether threads have ended?
     ends: bool,
 }
 
 impl Observed {
+    fn is_weak_observed(&self, made: Place) -> bool {
+        self.weak_places.contains(&address(made))
+    }
+
     /// Takes over what another worker has found.
     pub(crate) fn extend(&mut self, other: &Self) {
         self.places.extend(&other.places);
+        self.weak_places.extend(&other.weak_places);
         self.ends |= other.ends;
     }
 }
@@ -70,7 +112,7 @@ impl Counts {
 
     /// Complains if there are `Arc`s of this run that still have an owner.
     pub(crate) fn check_leaks(&self) -> Result<(), String> {
-        let leaked = self.counted.values().filter(|counted| !(counted.old || counted.kept || counted.is_over));
+        let leaked = self.counted.values().filter(|counted| counted.life == Life::Run && !counted.is_over);
         let mut places: Vec<Place> = leaked.map(|counted| counted.made).collect();
         if places.is_empty() {
             return Ok(());
@@ -93,6 +135,7 @@ impl Counts {
     pub(crate) fn restart(&mut self) {
         self.reset();
         self.observed.places.clear();
+        self.observed.weak_places.clear();
         self.observed.ends = false;
         self.found = false;
     }
@@ -116,23 +159,29 @@ fn runtime<'a>() -> Option<&'a Runtime> {
 }
 
 impl Runtime {
-    fn counted(&self, key: usize, physical: usize, place: Place) -> Option<Rc<Word>> {
+    fn counted(&self, key: usize, physical: Owners, place: Place) -> Option<Rc<Word>> {
         self.counted_as(key, physical, place, false)
     }
 
-    fn counted_as(&self, key: usize, physical: usize, place: Place, new: bool) -> Option<Rc<Word>> {
-        let (word, old) = {
-            let kept = new && self.state().lanes[self.thread.get() as usize].keeping > 0;
+    fn counted_as(&self, key: usize, physical: Owners, place: Place, new: bool) -> Option<Rc<Word>> {
+        let (word, life) = {
+            let is_kept = self.state().lanes[self.thread.get() as usize].keeping > 0;
             let counts = &mut *self.counts.borrow_mut();
             let observed = &counts.observed;
             let counted = counts.counted.entry(key).or_insert_with(|| {
                 let dropped = self.add_object(Object::new(0, place));
-                let word = observed.places.contains(&address(place)).then(|| Rc::new(Word::new(physical as u64)));
-                Counted { made: place, old: !new, dropped, word, kept, is_over: false }
+                let (is_observed, had_weak) = (observed.places.contains(&address(place)), physical.weak > 0);
+                let word = is_observed.then(|| Rc::new(Word::new(physical.as_word(observed.is_weak_observed(place)))));
+                let life = match (new, is_kept) {
+                    (false, _) => Life::Older,
+                    (true, false) => Life::Run,
+                    (true, true) => Life::Kept,
+                };
+                Counted { made: place, life, dropped, word, had_weak, is_over: false }
             });
-            (counted.word.clone(), counted.old)
+            (counted.word.clone(), counted.life)
         };
-        if old && word.is_some() {
+        if life == Life::Older && word.is_some() {
             self.check_company(place);
         }
         word
@@ -145,21 +194,31 @@ impl Runtime {
         }
     }
 
-    /// The `Arc` is observed from now on: everything begins anew.
-    fn observe(&self, key: usize) -> ! {
-        let (made, old) = {
+    /// The `Arc` is observed from now on, and its weak pointers, too, if that is asked for: everything begins anew.
+    fn observe(&self, key: usize, weak: bool) -> ! {
+        let (made, life) = {
             let counted = &self.counts.borrow().counted[&key];
-            (counted.made, counted.old)
+            (counted.made, counted.life)
         };
-        if old {
+        if life == Life::Older {
             self.check_company(made);
         }
         {
             let mut counts = self.counts.borrow_mut();
             counts.observed.places.insert(address(made));
+            if weak {
+                counts.observed.weak_places.insert(address(made));
+            }
             counts.found = true;
         }
         self.fail("the count of an Arc is observed".to_owned(), made)
+    }
+
+    /// The counts of an `Arc`, if its weak pointers are counted.
+    fn weakly_counted(&self, key: usize) -> Option<Rc<Word>> {
+        let counts = self.counts.borrow();
+        let counted = counts.counted.get(&key)?;
+        counted.word.clone().filter(|_| counts.observed.is_weak_observed(counted.made))
     }
 
     /// Do all owners that are gone come before what the current thread does next?
@@ -172,11 +231,28 @@ impl Runtime {
     }
 }
 
-/// An `Arc` is made.
-pub(crate) fn made(key: usize, place: Place) {
+/// An `Arc` is made, with one owner and perhaps weak pointers.
+pub(crate) fn made(key: usize, physical: Owners, place: Place) {
     if let Some(runtime) = runtime() {
         runtime.counts.borrow_mut().counted.remove(&key);
-        runtime.counted_as(key, 1, place, true);
+        let word = runtime.counted_as(key, physical, place, true);
+        if physical.weak > 0 && word.is_none() {
+            runtime.observe(key, false);
+        }
+    }
+}
+
+/// The value of an `Arc` has moved to other memory, because there are weak pointers to the old one.
+pub(crate) fn moved(from: usize, to: usize) {
+    let Some(runtime) = runtime() else { return };
+    let made_at = {
+        let counts = &mut *runtime.counts.borrow_mut();
+        let made_at = counts.counted.get(&from).map(|counted| counted.made);
+        counts.end(from);
+        made_at
+    };
+    if let Some(place) = made_at {
+        made(to, Owners::ONE, place);
     }
 }
 
@@ -194,7 +270,7 @@ pub(crate) fn keeping<R>(make: impl FnOnce() -> R) -> R {
 /// An owner is added.
 pub(crate) fn cloned(key: usize, place: Place) {
     if let Some(runtime) = runtime()
-        && let Some(word) = runtime.counted(key, 1, place)
+        && let Some(word) = runtime.counted(key, Owners::ONE, place)
     {
         word.update_at(place, "Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1));
     }
@@ -208,9 +284,9 @@ pub(crate) struct Dropping {
 }
 
 /// An owner is about to go. `physical` is how many there are.
-pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> usize, place: Place) -> Option<Dropping> {
+pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> Owners, place: Place) -> Option<Dropping> {
     let Some(runtime) = runtime() else {
-        return current().map(|_| Dropping { is_last: physical() == 1, before: None });
+        return current().map(|_| Dropping { is_last: physical().strong == 1, before: None });
     };
     let observed = runtime.counted(key, physical(), place);
     let (dropped, made) = {
@@ -219,12 +295,12 @@ pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> usize, place: Place) -
     };
     if let Some(word) = &observed {
         // The compiler calls destructors, so there is no place in the source; others may come first.
-        word.update_at(made, "drop of an Arc", Sync::AcqRel, |count| Step::Write(count.saturating_sub(1)));
+        word.update_at(made, "drop of an Arc", Sync::AcqRel, one_owner_less);
     }
     let thread = runtime.thread.get();
     let state = &mut *runtime.state();
     let before = state.lanes[thread as usize].last_owner_of;
-    if physical() > 1 {
+    if physical().strong > 1 {
         state.causality.write(thread, dropped, Sync::Release, true);
         return Some(Dropping { is_last: false, before });
     }
@@ -260,43 +336,97 @@ pub(crate) fn dropped(key: usize, Dropping { is_last, before }: Dropping) {
 pub(crate) fn check_destructor(runtime: &Runtime, LastOwner { key, is_last }: LastOwner) {
     let is_last = runtime.state().causality.answer(is_last);
     if !is_last && runtime.counts.borrow().counted.contains_key(&key) {
-        runtime.observe(key);
+        runtime.observe(key, false);
     }
 }
 
-/// The only owner takes the value out.
+/// An owner less, where there is one.
+pub(crate) fn one_owner_less(word: u64) -> Step {
+    if Owners::of(word).strong == 0 { Step::Keep } else { Step::Write(word - 1) }
+}
+
+/// The only owner takes the value out. Weak pointers may still ask for a count that is observed.
 pub(crate) fn gone(key: usize) {
     if let Some(runtime) = current() {
-        runtime.counts.borrow_mut().counted.remove(&key);
+        runtime.counts.borrow_mut().end(key);
+    }
+}
+
+/// An owner has left the others alone, which was an event.
+pub(crate) fn left(key: usize) {
+    if let Some(runtime) = runtime() {
+        let dropped = runtime.counts.borrow().counted[&key].dropped;
+        runtime.state().causality.write(runtime.thread.get(), dropped, Sync::Release, true);
     }
 }
 
 /// The count is asked for.
-pub(crate) fn look(key: usize, physical: usize, place: Place) -> Count {
+pub(crate) fn look(key: usize, physical: Owners, place: Place) -> Count {
     let Some(runtime) = runtime() else { return Count::Known };
     if let Some(word) = runtime.counted(key, physical, place) {
         return Count::Word(word);
     }
-    if physical == 1 && runtime.is_after_all_drops(key) {
+    if physical.strong == 1 && runtime.is_after_all_drops(key) {
         return Count::Known;
     }
-    runtime.observe(key)
+    runtime.observe(key, false)
 }
 
-/// Weak pointers make the count something to be seen.
-pub(crate) fn observe(key: usize, place: Place) {
-    if let Some(runtime) = runtime()
-        && runtime.counted(key, 1, place).is_none()
-    {
-        runtime.observe(key);
+/// Both counts are asked for. `for_all`: the weak one even if there are other owners.
+pub(crate) fn look_at_both(key: usize, physical: Owners, for_all: bool, place: Place) -> Count {
+    let count = look(key, physical, place);
+    let Count::Word(_) = &count else { return count };
+    let Some(runtime) = runtime() else { return count };
+    let had_weak = runtime.counts.borrow().counted[&key].had_weak;
+    let may_be_seen = had_weak || (for_all && physical.strong > 1);
+    if may_be_seen && runtime.weakly_counted(key).is_none() {
+        runtime.observe(key, true);
     }
+    count
+}
+
+/// A weak pointer is made of an owner. That makes the count something to be seen.
+pub(crate) fn downgraded(key: usize, physical: Owners, place: Place) {
+    let Some(runtime) = runtime() else { return };
+    if runtime.counted(key, physical, place).is_none() {
+        runtime.observe(key, false);
+    }
+    if let Some(counted) = runtime.counts.borrow_mut().counted.get_mut(&key) {
+        counted.had_weak = true;
+    }
+    weak_cloned(key, "Arc::downgrade", place);
+}
+
+/// There is one more weak pointer.
+pub(crate) fn weak_cloned(key: usize, what: &'static str, place: Place) {
+    if let Some(word) = runtime().and_then(|runtime| runtime.weakly_counted(key)) {
+        word.update_at(place, what, Sync::Relaxed, |word| Step::Write(word + ONE_WEAK));
+    }
+}
+
+/// There is one weak pointer less.
+pub(crate) fn weak_dropped(key: usize) {
+    let Some(runtime) = runtime() else { return };
+    let Some(word) = runtime.weakly_counted(key) else { return };
+    let made = runtime.counts.borrow().counted[&key].made;
+    word.update_at(made, "drop of a Weak", Sync::Release, |word| Step::Write(word - ONE_WEAK));
 }
 
 /// The count that a weak pointer sees, in a model.
-pub(crate) fn word_of_weak(key: usize, physical: usize, place: Place) -> Option<Rc<Word>> {
+pub(crate) fn word_of_weak(key: usize, physical: Owners, place: Place) -> Option<Rc<Word>> {
     let runtime = runtime()?;
     let is_known = runtime.counts.borrow().counted.contains_key(&key);
     if is_known { runtime.counted(key, physical, place) } else { None }
+}
+
+/// Both counts that a weak pointer sees, in a model.
+pub(crate) fn both_of_weak(key: usize, physical: Owners, place: Place) -> Option<Rc<Word>> {
+    let word = word_of_weak(key, physical, place)?;
+    let runtime = runtime()?;
+    if runtime.weakly_counted(key).is_none() {
+        runtime.observe(key, true);
+    }
+    Some(word)
 }
 
 /// A thread ends.

@@ -4,7 +4,8 @@
 //! the program can see it. It sees it by asking for the count (`strong_count`, `get_mut`, `try_unwrap`, `Weak::upgrade`,
 //! …) or by doing something in the destructor of the last owner, where it matters who that is. When that happens and the
 //! answer is not the same in every order, the place where the `Arc` was made is remembered as *observed* and the
-//! exploration begins anew, with the counts of the `Arc`s made there as events.
+//! exploration begins anew, with the counts of the `Arc`s made there as events. Weak pointers are counted apart from that:
+//! only if the program can see how many there are (`weak_count`, `get_mut`, `make_mut`).
 
 mod traits;
 mod weak;
@@ -16,8 +17,8 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync as outside;
 
-use crate::rt::Sync as Synchronises;
-use crate::rt::counts::{self, Count};
+use crate::rt::counts::{self, Count, Owners};
+use crate::rt::{Step, Sync as Synchronises};
 
 /// A reference-counted pointer.
 #[repr(transparent)]
@@ -25,10 +26,14 @@ pub struct Arc<T: ?Sized>(ManuallyDrop<outside::Arc<T>>);
 
 /// A pointer that does not keep its target alive.
 #[repr(transparent)]
-pub struct Weak<T: ?Sized>(outside::Weak<T>);
+pub struct Weak<T: ?Sized>(ManuallyDrop<outside::Weak<T>>);
 
 fn key<T: ?Sized>(arc: &outside::Arc<T>) -> usize {
     outside::Arc::as_ptr(arc).cast::<()>().addr()
+}
+
+fn owners<T: ?Sized>(arc: &outside::Arc<T>) -> Owners {
+    Owners { strong: outside::Arc::strong_count(arc), weak: outside::Arc::weak_count(arc) }
 }
 
 impl<T> Arc<T> {
@@ -42,6 +47,12 @@ impl<T> Arc<T> {
     #[track_caller]
     pub fn new_uninit() -> Arc<MaybeUninit<T>> {
         Arc::from_std(outside::Arc::new_uninit())
+    }
+
+    /// The same, all of it zero.
+    #[track_caller]
+    pub fn new_zeroed() -> Arc<MaybeUninit<T>> {
+        Arc::new(MaybeUninit::zeroed())
     }
 
     /// A value that cannot be moved.
@@ -59,27 +70,40 @@ impl<T> Arc<T> {
             // SAFETY: `Weak` is a transparent wrapper.
             make(unsafe { &*std::ptr::from_ref(weak).cast::<Weak<T>>() })
         });
-        counts::made(key(&arc), place);
+        counts::made(key(&arc), owners(&arc), place);
         Self::wrap(arc)
     }
 
     /// The value, if this is its only owner.
     #[track_caller]
     pub fn try_unwrap(this: Self) -> Result<T, Self> {
-        if this.is_only_owner("Arc::try_unwrap") {
-            let arc = this.forget_count();
-            return outside::Arc::try_unwrap(arc).map_err(Self::wrap);
+        if let Count::Word(word) = counts::look(key(&this.0), owners(&this.0), Location::caller()) {
+            let step = |word| if Owners::of(word).strong == 1 { Step::Write(word - 1) } else { Step::Keep };
+            if Owners::of(word.update("Arc::try_unwrap", Synchronises::AcqRel, step)).strong != 1 {
+                return Err(this);
+            }
         }
-        Err(this)
+        let key = key(&this.0);
+        let value = outside::Arc::try_unwrap(this.into_std()).map_err(Self::wrap)?;
+        counts::gone(key);
+        Ok(value)
     }
 
-    /// The value, if this is the last owner.
+    /// The value, if this is the last owner. If all owners ask, exactly one of them gets it.
     #[track_caller]
     pub fn into_inner(this: Self) -> Option<T> {
-        if this.is_only_owner("Arc::into_inner") {
-            return outside::Arc::into_inner(this.forget_count());
+        let key = key(&this.0);
+        let count = counts::look(key, owners(&this.0), Location::caller());
+        if let Count::Word(word) = &count {
+            word.update("Arc::into_inner", Synchronises::AcqRel, counts::one_owner_less);
         }
-        None
+        let value = outside::Arc::into_inner(this.into_std());
+        match (&value, count) {
+            (Some(_), _) => counts::gone(key),
+            (None, Count::Word(_)) => counts::left(key),
+            (None, Count::Known) => {}
+        }
+        value
     }
 }
 
@@ -88,6 +112,12 @@ impl<T> Arc<[T]> {
     #[track_caller]
     pub fn new_uninit_slice(length: usize) -> Arc<[MaybeUninit<T>]> {
         Arc::from_std(outside::Arc::new_uninit_slice(length))
+    }
+
+    /// The same, all of it zero.
+    #[track_caller]
+    pub fn new_zeroed_slice(length: usize) -> Arc<[MaybeUninit<T>]> {
+        (0..length).map(|_| MaybeUninit::zeroed()).collect()
     }
 }
 
@@ -113,16 +143,69 @@ impl<T> Arc<[MaybeUninit<T>]> {
     }
 }
 
-impl<T: Clone> Arc<T> {
+/// What the standard library's `Arc` can be made the only owner of, by cloning.
+#[doc(hidden)]
+pub trait Unshare {
+    fn cloned(&self) -> outside::Arc<Self>;
+    fn unshare(this: &mut outside::Arc<Self>) -> &mut Self;
+}
+
+impl<T: Clone> Unshare for T {
+    fn cloned(&self) -> outside::Arc<T> {
+        outside::Arc::new(self.clone())
+    }
+
+    fn unshare(this: &mut outside::Arc<T>) -> &mut T {
+        outside::Arc::make_mut(this)
+    }
+}
+
+impl<T: Clone> Unshare for [T] {
+    fn cloned(&self) -> outside::Arc<[T]> {
+        self.into()
+    }
+
+    fn unshare(this: &mut outside::Arc<[T]>) -> &mut [T] {
+        outside::Arc::make_mut(this)
+    }
+}
+
+impl Unshare for str {
+    fn cloned(&self) -> outside::Arc<str> {
+        self.into()
+    }
+
+    fn unshare(this: &mut outside::Arc<str>) -> &mut str {
+        outside::Arc::make_mut(this)
+    }
+}
+
+impl<T: ?Sized + Unshare> Arc<T> {
     /// The value to change, cloned if there are other owners.
     #[track_caller]
     pub fn make_mut(this: &mut Self) -> &mut T {
-        if !this.is_only_owner("Arc::make_mut") {
-            *this = Self::new((**this).clone());
+        let is_only_owner = match counts::look_at_both(key(&this.0), owners(&this.0), false, Location::caller()) {
+            Count::Known => outside::Arc::strong_count(&this.0) == 1,
+            // If there are weak pointers, the value moves away from them.
+            Count::Word(word) => {
+                let moves = |owners: Owners| owners.strong == 1 && owners.weak > 0;
+                let step = |word| if moves(Owners::of(word)) { Step::Write(word - 1) } else { Step::Keep };
+                Owners::of(word.update("Arc::make_mut", Synchronises::AcqRel, step)).strong == 1
+            }
+        };
+        if !is_only_owner {
+            *this = Self::from_std(T::cloned(&this.0));
         }
-        outside::Arc::make_mut(&mut this.0)
+        let before = key(&this.0);
+        T::unshare(&mut this.0);
+        if key(&this.0) != before {
+            counts::moved(before, key(&this.0));
+        }
+        T::unshare(&mut this.0)
     }
+}
 
+impl<T: Clone> Arc<T> {
     /// The value, cloned if there are other owners.
     #[track_caller]
     pub fn unwrap_or_clone(this: Self) -> T {
@@ -134,7 +217,7 @@ impl<T: ?Sized> Arc<T> {
     /// The standard library's `Arc` as one of ours.
     #[track_caller]
     pub fn from_std(arc: outside::Arc<T>) -> Self {
-        counts::made(key(&arc), Location::caller());
+        counts::made(key(&arc), Owners::ONE, Location::caller());
         Self::wrap(arc)
     }
 
@@ -187,29 +270,38 @@ impl<T: ?Sized> Arc<T> {
     /// A weak pointer.
     #[track_caller]
     pub fn downgrade(this: &Self) -> Weak<T> {
-        counts::observe(key(&this.0), Location::caller());
-        Weak(outside::Arc::downgrade(&this.0))
+        counts::downgraded(key(&this.0), owners(&this.0), Location::caller());
+        Weak::wrap(outside::Arc::downgrade(&this.0))
     }
 
     /// How many owners there are.
     #[track_caller]
     pub fn strong_count(this: &Self) -> usize {
-        let physical = outside::Arc::strong_count(&this.0);
+        let physical = owners(&this.0);
         match counts::look(key(&this.0), physical, Location::caller()) {
-            Count::Known => physical,
-            Count::Word(word) => word.get("Arc::strong_count", Synchronises::Relaxed) as usize,
+            Count::Known => physical.strong,
+            Count::Word(word) => Owners::of(word.get("Arc::strong_count", Synchronises::Relaxed)).strong,
         }
     }
 
-    /// How many weak pointers there are. No event: they are rarely asked for.
+    /// How many weak pointers there are.
+    #[track_caller]
     pub fn weak_count(this: &Self) -> usize {
-        outside::Arc::weak_count(&this.0)
+        match counts::look_at_both(key(&this.0), owners(&this.0), true, Location::caller()) {
+            Count::Known => outside::Arc::weak_count(&this.0),
+            Count::Word(word) => Owners::of(word.get("Arc::weak_count", Synchronises::Relaxed)).weak,
+        }
     }
 
-    /// The value to change, if this is its only owner.
+    /// The value to change, if this is its only owner and there is no weak pointer.
     #[track_caller]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
-        if this.is_only_owner("Arc::get_mut") { outside::Arc::get_mut(&mut this.0) } else { None }
+        if let Count::Word(word) = counts::look_at_both(key(&this.0), owners(&this.0), false, Location::caller())
+            && Owners::of(word.get("Arc::get_mut", Synchronises::Acquire)) != Owners::ONE
+        {
+            return None;
+        }
+        outside::Arc::get_mut(&mut this.0)
     }
 
     /// Do both point to the same value?
@@ -217,18 +309,8 @@ impl<T: ?Sized> Arc<T> {
         outside::Arc::ptr_eq(&this.0, &other.0)
     }
 
-    #[track_caller]
-    fn is_only_owner(&self, what: &'static str) -> bool {
-        let physical = outside::Arc::strong_count(&self.0);
-        match counts::look(key(&self.0), physical, Location::caller()) {
-            Count::Known => physical == 1,
-            Count::Word(word) => word.get(what, Synchronises::Acquire) == 1,
-        }
-    }
-
-    /// The standard library's `Arc`; the count is forgotten, since this is the only owner.
-    fn forget_count(self) -> outside::Arc<T> {
-        counts::gone(key(&self.0));
+    /// The standard library's `Arc`, whose owner is still counted.
+    fn into_std(self) -> outside::Arc<T> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the wrapper is forgotten and not used again.
         unsafe { ManuallyDrop::take(&mut this.0) }
@@ -247,7 +329,7 @@ impl<T: ?Sized> Drop for Arc<T> {
     #[track_caller]
     fn drop(&mut self) {
         let key = key(&self.0);
-        let dropping = counts::dropping(key, &|| outside::Arc::strong_count(&self.0), Location::caller());
+        let dropping = counts::dropping(key, &|| owners(&self.0), Location::caller());
         // SAFETY: this is the destructor, the field is not used again.
         unsafe { ManuallyDrop::drop(&mut self.0) };
         if let Some(dropping) = dropping {

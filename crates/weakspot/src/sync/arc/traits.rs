@@ -52,8 +52,10 @@ macro_rules! from {
 from! {
     [T] Vec<T> => [T];
     [T: Clone] &[T] => [T];
+    [T: Clone] &mut [T] => [T];
     [T, const N: usize] [T; N] => [T];
     [] &str => str;
+    [] &mut str => str;
     [] String => str;
     [] &CStr => CStr;
     [] CString => CStr;
@@ -61,6 +63,25 @@ from! {
     [] OsString => OsStr;
     [] &Path => Path;
     [] PathBuf => Path;
+}
+
+impl From<Arc<str>> for Arc<[u8]> {
+    fn from(text: Arc<str>) -> Self {
+        // SAFETY: the pointer comes from `into_raw`, and a text is made of bytes.
+        unsafe { Self::from_raw(Arc::into_raw(text) as *const [u8]) }
+    }
+}
+
+impl<T, const N: usize> TryFrom<Arc<[T]>> for Arc<[T; N]> {
+    type Error = Arc<[T]>;
+
+    fn try_from(values: Arc<[T]>) -> Result<Self, Arc<[T]>> {
+        if values.len() != N {
+            return Err(values);
+        }
+        // SAFETY: the pointer comes from `into_raw`, and there are `N` values.
+        Ok(unsafe { Self::from_raw(Arc::into_raw(values).cast()) })
+    }
 }
 
 impl<'a, B: ?Sized + ToOwned> From<Cow<'a, B>> for Arc<B>

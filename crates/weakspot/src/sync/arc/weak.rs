@@ -1,23 +1,39 @@
 //! Pointers that do not keep their target alive.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync as outside;
 
 use super::{Arc, Weak};
-use crate::rt::{Step, Sync as Synchronises, counts};
+use crate::rt::counts::{self, Owners};
+use crate::rt::{Step, Sync as Synchronises};
 
 impl<T> Weak<T> {
     /// Points to nothing.
     pub const fn new() -> Self {
-        Self(outside::Weak::new())
+        Self(ManuallyDrop::new(outside::Weak::new()))
     }
 }
 
 impl<T: ?Sized> Weak<T> {
+    pub(super) fn wrap(weak: outside::Weak<T>) -> Self {
+        Self(ManuallyDrop::new(weak))
+    }
+
+    fn key(&self) -> usize {
+        self.0.as_ptr().cast::<()>().addr()
+    }
+
+    fn owners(&self) -> Owners {
+        Owners { strong: self.0.strong_count(), weak: self.0.weak_count() }
+    }
+
     /// A raw pointer, which keeps the memory.
     pub fn into_raw(self) -> *const T {
-        self.0.into_raw()
+        let pointer = self.0.as_ptr();
+        std::mem::forget(self);
+        pointer
     }
 
     /// Turns a raw pointer from [`Self::into_raw`] back.
@@ -26,19 +42,17 @@ impl<T: ?Sized> Weak<T> {
     /// As for the standard library's.
     pub unsafe fn from_raw(pointer: *const T) -> Self {
         // SAFETY: the caller's.
-        Self(unsafe { outside::Weak::from_raw(pointer) })
+        Self::wrap(unsafe { outside::Weak::from_raw(pointer) })
     }
 
     /// An owner, if the value still has one.
     #[track_caller]
     pub fn upgrade(&self) -> Option<Arc<T>> {
-        let key = self.0.as_ptr().cast::<()>().addr();
-        let place = Location::caller();
-        if let Some(word) = counts::word_of_weak(key, self.0.strong_count(), place) {
-            let found = word.update("Weak::upgrade", Synchronises::Acquire, |count| {
-                if count == 0 { Step::Keep } else { Step::Write(count + 1) }
+        if let Some(word) = counts::word_of_weak(self.key(), self.owners(), Location::caller()) {
+            let found = word.update("Weak::upgrade", Synchronises::Acquire, |word| {
+                if Owners::of(word).strong == 0 { Step::Keep } else { Step::Write(word + 1) }
             });
-            if found == 0 {
+            if Owners::of(found).strong == 0 {
                 return None;
             }
         }
@@ -48,16 +62,22 @@ impl<T: ?Sized> Weak<T> {
     /// How many owners there are.
     #[track_caller]
     pub fn strong_count(&self) -> usize {
-        let key = self.0.as_ptr().cast::<()>().addr();
-        match counts::word_of_weak(key, self.0.strong_count(), Location::caller()) {
-            Some(word) => word.get("Weak::strong_count", Synchronises::Relaxed) as usize,
+        match counts::word_of_weak(self.key(), self.owners(), Location::caller()) {
+            Some(word) => Owners::of(word.get("Weak::strong_count", Synchronises::Relaxed)).strong,
             None => self.0.strong_count(),
         }
     }
 
-    /// How many weak pointers there are.
+    /// How many weak pointers there are, if there are owners.
+    #[track_caller]
     pub fn weak_count(&self) -> usize {
-        self.0.weak_count()
+        match counts::both_of_weak(self.key(), self.owners(), Location::caller()) {
+            Some(word) => {
+                let Owners { strong, weak } = Owners::of(word.get("Weak::weak_count", Synchronises::Relaxed));
+                if strong == 0 { 0 } else { weak }
+            }
+            None => self.0.weak_count(),
+        }
     }
 
     /// Do both point to the same value?
@@ -72,8 +92,18 @@ impl<T: ?Sized> Weak<T> {
 }
 
 impl<T: ?Sized> Clone for Weak<T> {
+    #[track_caller]
     fn clone(&self) -> Self {
+        counts::weak_cloned(self.key(), "Weak::clone", Location::caller());
         Self(self.0.clone())
+    }
+}
+
+impl<T: ?Sized> Drop for Weak<T> {
+    fn drop(&mut self) {
+        counts::weak_dropped(self.key());
+        // SAFETY: this is the destructor, the field is not used again.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
     }
 }
 
