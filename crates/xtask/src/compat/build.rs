@@ -144,7 +144,7 @@ fn test(suite: &Suite, source: &Path, engine: Engine, release: bool) -> Result<C
         .args(suite.targets)
         .current_dir(source)
         .env("CARGO_TARGET_DIR", root()?.join("target/compat").join(engine.name()))
-        .env("RUSTFLAGS", suite.cfg.map_or_else(String::new, |cfg| format!("--cfg {cfg}")));
+        .env("RUSTFLAGS", suite.rustflags());
     if !suite.features.is_empty() {
         command.args(["--features", suite.features]);
     }

@@ -100,6 +100,7 @@ pub fn measure(built: &Built, suite: &Suite, test: &Test, limit: Duration) -> Re
     command
         .args(["--exact", &test.name, "--nocapture", "--test-threads=1"])
         .current_dir(source)
+        .envs(suite.environment.iter().copied())
         .stdout(output)
         .stderr(errors)
         .stdin(Stdio::null());

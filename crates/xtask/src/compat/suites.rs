@@ -20,6 +20,10 @@ pub struct Suite {
     pub version: &'static str,
     /// The `--cfg` that turns loom on, if one does.
     pub cfg: Option<&'static str>,
+    /// What else it asks of the compiler, as in `RUSTFLAGS`.
+    pub flags: &'static str,
+    /// Variables that its own runs set.
+    pub environment: &'static [(&'static str, &'static str)],
     /// Its features.
     pub features: &'static str,
     /// Which targets are tested.
@@ -40,6 +44,8 @@ impl Suite {
             name,
             version,
             cfg: Some("loom"),
+            flags: "",
+            environment: &[],
             features: "",
             targets,
             filter: "",
@@ -51,6 +57,14 @@ impl Suite {
 
     const fn cfg(self, cfg: Option<&'static str>) -> Self {
         Self { cfg, ..self }
+    }
+
+    const fn flags(self, flags: &'static str) -> Self {
+        Self { flags, ..self }
+    }
+
+    const fn environment(self, environment: &'static [(&'static str, &'static str)]) -> Self {
+        Self { environment, ..self }
     }
 
     const fn features(self, features: &'static str) -> Self {
@@ -75,6 +89,14 @@ impl Suite {
 
     const fn promised(self) -> Self {
         Self { promised: true, ..self }
+    }
+
+    /// `RUSTFLAGS`.
+    pub fn rustflags(&self) -> String {
+        let cfg = self.cfg.map(|cfg| format!("--cfg {cfg}"));
+        let words: Vec<_> =
+            cfg.iter().map(String::as_str).chain([self.flags]).filter(|word| !word.is_empty()).collect();
+        words.join(" ")
     }
 }
 
@@ -160,7 +182,11 @@ pub const SUITES: &[Suite] = &[
     Suite::new("tachyonix", "0.3.1", LIB).cfg(Some("tachyonix_loom")),
     Suite::new("tagged-index-stack", "0.1.0", &["--test", "loom_aba"]).features("loom"),
     Suite::new("thingbuf", "0.1.6", LIB).loom_0_5(),
-    Suite::new("tokio", "1.54.1", LIB).features("full").filter("sync::tests"),
+    Suite::new("tokio", "1.54.1", LIB)
+        .flags("--cfg tokio_unstable -C debug-assertions")
+        .features("full,test-util")
+        .environment(&[("LOOM_MAX_PREEMPTIONS", "2"), ("LOOM_MAX_BRANCHES", "10000")])
+        .release(),
     Suite::new("tokio-util", "0.7.20", LIB).features("full").filter("loom"),
     Suite::new("ultima_rings", "0.3.0", LOOM),
     Suite::new("waitfree-sync", "0.4.1", &["--test", "miri"]),

@@ -20,12 +20,24 @@ pub fn list(out: &mut impl Write, suites: &[&Suite]) -> io::Result<()> {
             LoomVersion::Six => "loom 0.6",
             LoomVersion::Seven => "loom 0.7",
         };
-        let cfg = suite.cfg.map_or_else(String::new, |cfg| format!("--cfg {cfg} "));
-        let features =
-            if suite.features.is_empty() { String::new() } else { format!("--features {} ", suite.features) };
-        writeln!(out, "{:22}{loom}  {cfg}{features}{}", suite.name, suite.targets.join(" "))?;
+        writeln!(out, "{:22}{loom}  {}", suite.name, words(suite).join(" "))?;
     }
     Ok(())
+}
+
+/// What to say to run a suite: variables, flags of the compiler and of cargo, and which tests.
+fn words(suite: &Suite) -> Vec<String> {
+    let mut words: Vec<_> = suite.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    words.extend(Some(suite.rustflags()).filter(|flags| !flags.is_empty()));
+    if suite.release {
+        words.push("--release".to_owned());
+    }
+    if !suite.features.is_empty() {
+        words.push(format!("--features {}", suite.features));
+    }
+    words.extend(suite.targets.iter().map(|&target| target.to_owned()));
+    words.extend(Some(suite.filter.to_owned()).filter(|filter| !filter.is_empty()));
+    words
 }
 
 /// The head of a suite's table.
