@@ -303,6 +303,7 @@ impl<'s, S: System> Explorer<'s, S> {
             self.split_share(if self.depth == depth { open } else { 0 });
             if !consistent {
                 visitor.covered(self.share);
+                visitor.led_nowhere()?;
                 continue;
             }
             self.extend(visitor)?;
@@ -363,7 +364,7 @@ impl<'s, S: System> Explorer<'s, S> {
             self.split_share(open);
             if !consistent || !self.go_on_from_hopeless(open, visitor) {
                 visitor.covered(self.share);
-                return ControlFlow::Continue(());
+                return visitor.led_nowhere();
             }
             if self.graph().len() > self.longest || self.graph().bytes_below() > MOST_BYTES_BELOW {
                 return visitor.ended(&self.frames[self.depth].graph, self.system, Ending::TooLong);

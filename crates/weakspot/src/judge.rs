@@ -385,6 +385,10 @@ impl Visitor<Live<'_>> for Judge<'_> {
         self.limits()
     }
 
+    fn led_nowhere(&mut self) -> ControlFlow<()> {
+        self.limits()
+    }
+
     #[inline]
     fn covered(&mut self, share: f64) {
         self.report.covered += share;

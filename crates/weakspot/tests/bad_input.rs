@@ -3,6 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
+use std::time::Duration;
 
 use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use weakspot::sync::atomic::{AtomicBool, AtomicUsize};
@@ -283,4 +284,33 @@ fn a_test_that_looks_at_a_std_count_is_run_schedule_by_schedule() {
     let report = Builder::default().check(body(true));
     assert_eq!(report.verdict, Verdict::Failed, "{report}");
     assert!(report.to_string().contains("the other thread was late"), "{report}");
+}
+
+#[test]
+fn the_limit_of_time_also_ends_a_search_that_finds_no_execution() {
+    const THREADS: usize = 3;
+    const ITEMS: usize = 16;
+    let limit = Builder { max_duration: Some(Duration::from_millis(200)), ..Builder::default() };
+    let report = limit.check(|| {
+        let queue = Arc::new((Mutex::new(0), AtomicUsize::new(0)));
+        let send = |_| {
+            let queue = queue.clone();
+            thread::spawn(move || {
+                for _ in 0..ITEMS {
+                    *queue.0.lock().unwrap() += 1;
+                    queue.1.fetch_add(1, SeqCst);
+                }
+            })
+        };
+        let senders: Vec<_> = (0..THREADS).map(send).collect();
+        let take = || std::mem::take(&mut *queue.0.lock().unwrap());
+        let mut received = take();
+        while queue.1.fetch_add(0, SeqCst) < THREADS * ITEMS {
+            thread::yield_now();
+            received += take();
+        }
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        assert_eq!(received + take(), THREADS * ITEMS);
+    });
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Time), "{report}");
 }

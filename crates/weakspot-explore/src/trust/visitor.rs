@@ -41,6 +41,12 @@ pub trait Visitor<S: System> {
     /// A graph that cannot be extended.
     fn ended(&mut self, graph: &Graph, system: &mut S, ending: Ending) -> ControlFlow<()>;
 
+    /// An exploration was given up before its graph ended: it would have been no execution. There may be many between two
+    /// that end.
+    fn led_nowhere(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
     /// This part of the search is done; all parts together are 1.
     fn covered(&mut self, _share: f64) {}
 
