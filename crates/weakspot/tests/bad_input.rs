@@ -286,31 +286,46 @@ fn a_test_that_looks_at_a_std_count_is_run_schedule_by_schedule() {
     assert!(report.to_string().contains("the other thread was late"), "{report}");
 }
 
-#[test]
-fn the_limit_of_time_also_ends_a_search_that_finds_no_execution() {
+/// Three threads send so much to a fourth, which looks again and again whether all is there, that there is no end to the ways
+/// to do it.
+fn sending(ends_round: fn(&AtomicBool)) {
     const THREADS: usize = 3;
     const ITEMS: usize = 16;
+    let queue = Arc::new((Mutex::new(0), AtomicUsize::new(0)));
+    let send = |_| {
+        let queue = queue.clone();
+        thread::spawn(move || {
+            for _ in 0..ITEMS {
+                *queue.0.lock().unwrap() += 1;
+                queue.1.fetch_add(1, SeqCst);
+            }
+        })
+    };
+    let senders: Vec<_> = (0..THREADS).map(send).collect();
+    let take = || std::mem::take(&mut *queue.0.lock().unwrap());
+    let mut received = take();
+    let looked = AtomicBool::new(false);
+    while queue.1.fetch_add(0, SeqCst) < THREADS * ITEMS {
+        ends_round(&looked);
+        thread::yield_now();
+        received += take();
+    }
+    for sender in senders {
+        sender.join().unwrap();
+    }
+    assert_eq!(received + take(), THREADS * ITEMS);
+}
+
+#[test]
+fn the_limit_of_time_also_ends_a_search_that_finds_no_execution() {
     let limit = Builder { max_duration: Some(Duration::from_millis(200)), ..Builder::default() };
-    let report = limit.check(|| {
-        let queue = Arc::new((Mutex::new(0), AtomicUsize::new(0)));
-        let send = |_| {
-            let queue = queue.clone();
-            thread::spawn(move || {
-                for _ in 0..ITEMS {
-                    *queue.0.lock().unwrap() += 1;
-                    queue.1.fetch_add(1, SeqCst);
-                }
-            })
-        };
-        let senders: Vec<_> = (0..THREADS).map(send).collect();
-        let take = || std::mem::take(&mut *queue.0.lock().unwrap());
-        let mut received = take();
-        while queue.1.fetch_add(0, SeqCst) < THREADS * ITEMS {
-            thread::yield_now();
-            received += take();
-        }
-        senders.into_iter().for_each(|sender| sender.join().unwrap());
-        assert_eq!(received + take(), THREADS * ITEMS);
-    });
+    let report = limit.check(|| sending(|looked| looked.store(true, Relaxed)));
     assert_eq!(report.verdict, Verdict::Bounded(Bound::Time), "{report}");
+}
+
+#[test]
+fn rounds_of_a_loop_that_write_do_not_keep_executions_from_being_found() {
+    let report = Builder { max_executions: Some(20), ..Builder::default() }.check(|| sending(|_| {}));
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Executions), "{report}");
+    assert!(report.executions > 0, "{report}");
 }

@@ -13,10 +13,12 @@
 //! the graph alone, so every graph is still built in one way.
 //!
 //! # Threads that look again and again
-//! A thread of live code that goes round a loop, has looked at one cell, and is about to look at it once more is put off
-//! while the same value is there: somebody else has to change it.
+//! A thread of live code that is about to go round a loop once more is put off while the cell that it has looked at last has
+//! the same value: somebody else has to change it. If it went on at once, and its rounds write something (they take a
+//! lock, or look with an atomic), whatever the others do after that would be explored with a thread that is stuck, and
+//! their writes, which come after its own, could not revisit what it has read.
 //!
-//! When it does look, it could also take an earlier write. If it is known to go on waiting from that value (`probe`), this
+//! If a round is one look, it could also take an earlier write. If it is known to go on waiting from that value (`probe`), this
 //! is left out. Its thread would be stuck, and no revisit could change that, because the read is not maximally added
 //! (`unblock`). Nor is there anything to be seen: the look before, at the same cell, came before the write that this one
 //! comes before, or before an earlier one; and what this one comes after, the look before or the one that ends the waiting
@@ -81,20 +83,17 @@ impl<S: System> Explorer<'_, S> {
                 Phase::Woken => self.is_held(mutex),
                 Phase::Running | Phase::Entered => false,
             },
-            Pending::Load(cell) => self.looks_again(thread, cell),
-            Pending::Rmw { cell, .. } => {
-                self.system.may_block(ThreadId::new(thread)) && self.blocks(thread, cell)
-                    || self.looks_again(thread, cell)
-            }
+            Pending::Rmw { cell, .. } => self.system.may_block(ThreadId::new(thread)) && self.blocks(thread, cell),
             _ => false,
         };
-        if waits { Readiness::PutOff } else { Readiness::Ready }
+        if waits || self.repeats_in_vain(thread) { Readiness::PutOff } else { Readiness::Ready }
     }
 
-    /// Would a thread that goes round a loop look at a cell once more and see what it has just seen there?
-    fn looks_again(&self, thread: usize, cell: CellId) -> bool {
-        let seen = self.seen_in_round_before(thread, cell);
-        seen.is_some_and(|seen| seen == self.graph().final_value(cell))
+    /// Is a thread at the beginning of another round of a loop, and is still there what it has seen last?
+    #[inline]
+    fn repeats_in_vain(&self, thread: usize) -> bool {
+        let seen = self.seen_at_end_of_round(thread);
+        seen.is_some_and(|(cell, seen)| seen == self.graph().final_value(cell))
     }
 
     /// Is a mutex held after all that has happened?

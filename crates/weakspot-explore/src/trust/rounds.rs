@@ -262,13 +262,36 @@ impl<S: System> Explorer<'_, S> {
     /// If all that a thread did in the round of a loop that it has just come out of, as far as is known, was to look at a
     /// cell, and it is about to look at it once more: what it has seen.
     pub(super) fn seen_in_round_before(&self, thread: usize, cell: CellId) -> Option<i64> {
-        let end = self.graph().thread(thread);
-        if !self.replays || end.token == Token(0) || end.last == NONE {
+        if !self.has_ended_round(thread) {
             return None;
         }
-        let event = self.graph().event(end.last);
-        let looks = matches!(event.kind, EventKind::Load | EventKind::RmwRead { .. }) && event.cell == cell;
-        looks.then_some(event.value)
+        let event = self.graph().event(self.graph().thread(thread).last);
+        (is_look(event.kind) && event.cell == cell).then_some(event.value)
+    }
+
+    /// If a thread has just come to the end of a round of a loop: the cell it has looked at last, and what it has seen. (What it
+    /// did with mutexes after that does not count.)
+    pub(super) fn seen_at_end_of_round(&self, thread: usize) -> Option<(CellId, i64)> {
+        if !self.has_ended_round(thread) {
+            return None;
+        }
+        let mut event = self.graph().event(self.graph().thread(thread).last);
+        let is_aside = |kind| {
+            matches!(kind, EventKind::LockRead | EventKind::LockWrite | EventKind::Unlock | EventKind::RmwWrite { .. })
+        };
+        while is_aside(event.kind) {
+            if event.po_prev == NONE {
+                return None;
+            }
+            event = self.graph().event(event.po_prev);
+        }
+        is_look(event.kind).then_some((event.cell, event.value))
+    }
+
+    /// Has a thread of live code done nothing since it has passed a marker?
+    fn has_ended_round(&self, thread: usize) -> bool {
+        let end = self.graph().thread(thread);
+        self.replays && end.token != Token(0) && end.last != NONE
     }
 
     /// The first event of the round that ends with `last`: the latest after a pass of the marker.
@@ -410,6 +433,10 @@ impl<S: System> Explorer<'_, S> {
         }
         true
     }
+}
+
+fn is_look(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Load | EventKind::RmwRead { .. })
 }
 
 /// May a round with such an event be without consequence? A notification may if nobody waits for it.
