@@ -81,8 +81,8 @@ fn crash_note(found: &[Found]) -> &'static str {
 
 /// Executions after which a model with a bound on preemptions is explored with that bound instead of completely.
 const PATIENCE: u64 = 200_000;
-/// The same for time: this, or half of what there is.
-const PATIENCE_IN_TIME: Duration = Duration::from_secs(10);
+/// The same for time: this, or half of what there is. Who asks for a bound does not want to wait.
+const PATIENCE_IN_TIME: Duration = Duration::from_secs(3);
 
 /// Explores as the builder says. A bound on preemptions is for models that cannot be explored completely: those that can
 /// are.
@@ -132,6 +132,8 @@ pub(crate) fn may_go_on(report: &Report) -> bool {
 
 /// Preemptions of the schedules that are explored one by one if nobody says how many.
 const FEW_PREEMPTIONS: u32 = 2;
+/// How long, if they have to be because of what no event orders.
+const PATIENCE_WITH_SCHEDULES: Duration = Duration::from_secs(10);
 
 /// A model may depend on the order of things that no event orders (the reference count of a `std` `Arc`). Then what it does
 /// is not determined by the graph, but it may be by the schedule: schedules are explored one by one. If it does not
@@ -148,7 +150,7 @@ fn step_by_step_if_need_be<'b>(
     let place = place.as_ref().map(|place| format!(" (seen at {place})")).unwrap_or_default();
     runtime.finish_run(true);
     let most = builder.max_preemptions.unwrap_or(FEW_PREEMPTIONS);
-    let mut judge = schedules::bounded(builder, runtime, most, Some(PATIENCE_IN_TIME), start);
+    let mut judge = schedules::bounded(builder, runtime, most, Some(PATIENCE_WITH_SCHEDULES), start);
     if judge.report.bound == Some(Bound::Executions) && builder.max_executions.is_none() {
         judge.report.bound = Some(Bound::Time);
     }
