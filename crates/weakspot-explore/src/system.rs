@@ -182,6 +182,8 @@ pub enum LeftOut {
     Fails,
     /// The loop waits for something that is no event, and went on when it had changed: what comes then.
     Unseen,
+    /// The loop waits with a timeout, and others go on each time that is over: more of such rounds.
+    Timeouts,
 }
 
 /// One step of a run that is made again: see [`System::repeat`].
@@ -309,6 +311,11 @@ pub trait System {
     /// How often the thread has passed a marker again since its last event.
     fn idle_passes(&self, _thread: ThreadId) -> u32 {
         0
+    }
+
+    /// The marker that the thread, which is about to choose, will pass if it does not choose the first that there is.
+    fn place_of_choice(&self, _thread: ThreadId) -> Token {
+        Token(0)
     }
 
     /// Some rounds of the loop whose marker the thread has passed are not explored.

@@ -66,7 +66,7 @@ use weakspot_model::ids::ThreadId;
 
 use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
 use crate::linearise::Lineariser;
-use crate::system::{CellId, Misuse, Pending, Repeated, System, Token};
+use crate::system::{CellId, LeftOut, Misuse, Pending, Repeated, System, Token};
 use probe::Loops;
 pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
@@ -486,9 +486,13 @@ impl<'s, S: System> Explorer<'s, S> {
                 true
             }
             Pending::Choose { lo, hi } => {
-                let len = self.graph().len();
-                for value in (lo + 1..=hi).rev() {
-                    self.push_item(len, Alternative::Choice { thread: thread as u32, value });
+                if self.has_chosen_enough(thread) {
+                    self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::Timeouts);
+                } else {
+                    let len = self.graph().len();
+                    for value in (lo + 1..=hi).rev() {
+                        self.push_item(len, Alternative::Choice { thread: thread as u32, value });
+                    }
                 }
                 self.choose(thread, lo, true);
                 true

@@ -114,6 +114,9 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
                 "waits for something that weakspot does not see (a `std` static or thread-local?): it went on although nothing \
                  had changed that it looks at, and what comes then was not explored"
             }
+            LeftOut::Timeouts => {
+                "waits with a timeout that may be over again and again while other threads go on: it was taken to wait in the end"
+            }
             LeftOut::Winds => {
                 "has rounds that differ and never ends by itself: rounds without news from other threads were not all \
                  explored"

@@ -101,12 +101,14 @@ pub(crate) fn bounded<'b>(
         search.judge.patience = Some(start.elapsed() + patience);
     }
     let mut path = Path { most, ..Path::default() };
+    runtime.times_out_once.set(true);
     loop {
         path.begin();
         if search.run(&mut path).is_break() || !path.advance() {
             break;
         }
     }
+    runtime.times_out_once.set(false);
     search.finish(Bound::Preemptions(most))
 }
 

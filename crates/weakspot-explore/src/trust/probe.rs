@@ -168,6 +168,8 @@ struct Solo {
     memory: FxHashMap<CellId, i64>,
     /// The number of the next cell that has none.
     fresh: CellId,
+    /// What the thread chose last in the round that is repeated.
+    choice: Option<i64>,
 }
 
 impl<S: System> Explorer<'_, S> {
@@ -369,7 +371,9 @@ impl<S: System> Explorer<'_, S> {
         }
         let pattern: Vec<Step> = self.events_of(round).into_iter().filter_map(|id| self.step_of(id)).collect();
         let fresh = self.graph().cell_count() as CellId;
-        let mut solo = Solo { thread: ThreadId::new(thread), memory: FxHashMap::default(), fresh };
+        let mut events = self.events_of(round).into_iter().rev().map(|id| self.graph().event(id));
+        let choice = events.find(|event| event.kind == EventKind::Choose).map(|event| event.value);
+        let mut solo = Solo { thread: ThreadId::new(thread), memory: FxHashMap::default(), fresh, choice };
         let (mut alike, mut all_alike, mut passes) = (0, true, 0);
         for number in 0..rounds {
             if number >= FEWEST_ROUNDS && passes > most_passes {
@@ -453,6 +457,7 @@ impl<S: System> Explorer<'_, S> {
                 (Step::atomic(condvar, value, Some(0)), 0)
             }
             Pending::Fence(_) | Pending::LeaveCritical => (Step::NOTHING, 0),
+            Pending::Choose { lo, hi } => (Step::NOTHING, solo.choice.filter(|choice| (lo..=hi).contains(choice))?),
             _ => return None,
         };
         if let Some(value) = step.written {

@@ -84,7 +84,13 @@ impl<S: System> Explorer<'_, S> {
         };
         let possible = self.lineariser.linearise_holding(&self.frames[self.depth].graph, held);
         debug_assert!(possible, "an alternative keeps the graph consistent");
-        self.run_linearised(held, Some(what))
+        let consistent = self.run_linearised(held, Some(what));
+        if let Alternative::Choice { thread, .. } = what
+            && self.replays
+        {
+            self.end_marked_round(thread as usize);
+        }
+        consistent
     }
 
     /// Runs the system along the order of a new frame. `held` is the read that the revisit is about.

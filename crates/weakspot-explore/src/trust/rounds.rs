@@ -35,6 +35,9 @@
 //! intermediate values nobody reads can be taken out of an execution: who reads a last value of it reads that of the
 //! round before.
 //!
+//! A choice in a round (does a wait with a timeout time out?) is one of both: the other one is explored as well, in each round
+//! that is, so a round that chooses what the one before chose adds nothing more than if it had nothing to choose.
+//!
 //! A round in which a cell changed between two reads is the retry of a lock-free loop, not a wait: somebody else got
 //! on, so there are only so many of them, and all are explored.
 
@@ -63,6 +66,9 @@ pub(super) struct Round {
     pub(super) last: u32,
     pub(super) idle: Idle,
 }
+
+/// Rounds with news that end with a choice, until all that is left is the first one of what can be chosen.
+const MOST_CHOICES: u32 = 2;
 
 /// Rounds in a row that a thread may repeat because others read what they have written.
 const MOST_REPEATED: u32 = 4;
@@ -138,6 +144,24 @@ impl<S: System> Explorer<'_, S> {
             let event = self.graph().event(id);
             may_repeat(event) && (!event.kind.is_read() || self.is_own(id) || self.is_read_again(id))
         })
+    }
+
+    /// Has the thread, which is about to choose at the end of a round (whether a wait with a timeout times out), gone round
+    /// often enough, with news from others each time?
+    ///
+    /// Threads that wait with timeouts and for the same lock could do that for ever: each of them makes news for the others.
+    pub(super) fn has_chosen_enough(&self, thread: usize) -> bool {
+        let marker = self.system.place_of_choice(ThreadId::new(thread));
+        let mut last = self.graph().thread(thread).last;
+        let mut rounds = 0;
+        while marker != Token(0)
+            && last != NONE
+            && let Some(first) = self.marked_round(last, marker)
+        {
+            rounds += u32::from(!self.is_without_news(first, last));
+            last = self.graph().event(first).po_prev;
+        }
+        rounds >= MOST_CHOICES
     }
 
     fn is_own(&self, read: u32) -> bool {
@@ -393,6 +417,7 @@ impl<S: System> Explorer<'_, S> {
             let is_last = id == last || ends_silently && id == self.graph().event(last).po_prev;
             let without_effect = match event.kind {
                 EventKind::Load | EventKind::Fence(_) => true,
+                EventKind::Choose => self.replays,
                 EventKind::RmwRead { .. } => !event.has_write || ends_silently && is_last,
                 EventKind::RmwWrite { .. } => ends_silently && is_last,
                 _ => false,
@@ -443,8 +468,7 @@ fn is_look(kind: EventKind) -> bool {
 fn may_repeat(event: &Event) -> bool {
     match event.kind {
         EventKind::NotifyRead | EventKind::NotifyWrite => event.value == 0,
-        EventKind::Choose
-        | EventKind::Signal
+        EventKind::Signal
         | EventKind::Await
         | EventKind::WaitRead
         | EventKind::WaitWrite

@@ -190,8 +190,8 @@ pub(crate) struct Lane {
     pub(crate) has_stored: bool,
     /// Stores that are in its buffer (on simulated store buffers).
     pub(crate) issued: Vec<Issued>,
-    /// Where waits with a timeout have timed out or not in this run.
-    pub(crate) timed: Vec<Place>,
+    /// Where waits with a timeout have timed out or not in this run, and how often they have.
+    pub(crate) timed: Vec<(Place, u32)>,
 }
 
 impl Lane {
@@ -243,5 +243,12 @@ impl Lane {
         self.has_stored = false;
         self.issued.clear();
         self.timed.clear();
+    }
+}
+
+impl Lane {
+    /// How often the wait at the place of the thread has timed out, if it is one with a timeout.
+    pub(crate) fn timeouts_here(&self) -> Option<u32> {
+        self.timed.iter().find(|(place, _)| std::ptr::eq(*place, self.place)).map(|&(_, times)| times)
     }
 }

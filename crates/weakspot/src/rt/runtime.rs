@@ -40,6 +40,11 @@ pub(crate) const MOST_WORKERS: usize = 1 << WORKER_BITS;
 /// Rounds of a waiting loop in a row that have no event.
 const MOST_SILENT_ROUNDS: u32 = 10_000;
 
+/// A place that ends rounds, as a number that is not 0.
+pub(crate) fn marker_of(place: Place) -> u32 {
+    std::ptr::from_ref(place) as usize as u32 | 1
+}
+
 /// The closure of a model.
 pub(crate) type Body = Arc<dyn Fn() + Send + Sync>;
 
@@ -151,6 +156,9 @@ pub(crate) struct Runtime {
     pub(crate) its_turn: Cell<bool>,
     /// Stores wait in simulated store buffers.
     pub(crate) buffered: Cell<bool>,
+    /// A wait with a timeout times out once at most, for each thread and place: for searches that do not see that a loop
+    /// comes round again.
+    pub(crate) times_out_once: Cell<bool>,
     /// Operations that are made stronger.
     pub(crate) strengthened: Strengthened,
     pub(crate) thread: Cell<u32>,
@@ -186,6 +194,7 @@ impl Runtime {
             has_panicked: Cell::new(false),
             its_turn: Cell::new(false),
             buffered: Cell::new(false),
+            times_out_once: Cell::new(false),
             strengthened: Strengthened::default(),
             thread: Cell::new(0),
             model,
@@ -464,7 +473,7 @@ impl Runtime {
             self.give_way();
             return;
         }
-        let marker = std::ptr::from_ref(place) as usize as u32 | 1;
+        let marker = marker_of(place);
         let silent_rounds = {
             let lane = &mut self.state().lanes[self.thread.get() as usize];
             lane.silent_rounds = if lane.marker == 0 { 0 } else { lane.silent_rounds + 1 };

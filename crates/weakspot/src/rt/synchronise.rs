@@ -153,8 +153,7 @@ impl Runtime {
     /// Does a thread wait with a timeout? Then it is not stuck for ever.
     pub(crate) fn waits_with_timeout(&self) -> bool {
         self.state().lanes.iter().any(|lane| {
-            matches!(lane.operation, Operation::Wait { .. } | Operation::Rmw { .. })
-                && lane.timed.iter().any(|&place| std::ptr::eq(place, lane.place))
+            matches!(lane.operation, Operation::Wait { .. } | Operation::Rmw { .. }) && lane.timeouts_here().is_some()
         })
     }
 

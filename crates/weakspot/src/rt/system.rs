@@ -7,8 +7,8 @@ use corosensei::{Coroutine, CoroutineResult};
 use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, Repeated, System, Token, Update};
 use weakspot_model::ids::{Site, ThreadId};
 
-use super::lane::{Effect, Happened, Issued, Operation, Suspender};
-use super::runtime::{Mode, Runtime};
+use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
+use super::runtime::{Mode, Runtime, marker_of};
 use super::script::bind;
 use super::{enter, overflow, panics, stacks};
 use crate::failure::{Failure, FailureKind};
@@ -16,6 +16,14 @@ use crate::failure::{Failure, FailureKind};
 /// Live code as a system.
 pub(crate) struct Live<'r> {
     pub(crate) runtime: &'r Runtime,
+}
+
+impl Live<'_> {
+    /// Is a thread, which is about to choose, at a wait that has timed out as often as it may?
+    #[cold]
+    fn has_timed_out(&self, lane: &Lane) -> bool {
+        self.runtime.times_out_once.get() && lane.timeouts_here() > Some(0)
+    }
 }
 
 impl std::fmt::Debug for Live<'_> {
@@ -170,6 +178,9 @@ impl System for Live<'_> {
             Operation::Unlock(object) => Pending::Unlock(cell(object)),
             Operation::Wait { condvar, mutex } => Pending::Wait { condvar: cell(condvar), mutex: cell(mutex) },
             Operation::Notify { condvar, all } => Pending::Notify { condvar: cell(condvar), all },
+            Operation::Choose(_) if self.has_timed_out(&state.lanes[thread.index()]) => {
+                Pending::Choose { lo: 0, hi: 0 }
+            }
             Operation::Choose(count) => Pending::Choose { lo: 0, hi: i64::from(count) - 1 },
             Operation::Spawn { birth: object, .. } | Operation::End(object) => Pending::Signal(cell(object)),
             Operation::Begin(object) | Operation::Join { end: object, .. } => Pending::Await(cell(object)),
@@ -234,8 +245,17 @@ impl System for Live<'_> {
         self.runtime.state.borrow().lanes[thread.index()].silent_rounds
     }
 
+    fn place_of_choice(&self, thread: ThreadId) -> Token {
+        let state = self.runtime.state.borrow();
+        let lane = &state.lanes[thread.index()];
+        if lane.timeouts_here().is_some() { Token(marker_of(lane.place)) } else { Token(0) }
+    }
+
     fn leave_rounds_out(&mut self, thread: ThreadId, why: LeftOut) {
-        let place = self.runtime.state().lanes[thread.index()].marker_place;
+        let place = match why {
+            LeftOut::Timeouts => self.runtime.state().lanes[thread.index()].place,
+            _ => self.runtime.state().lanes[thread.index()].marker_place,
+        };
         self.runtime.loops_left_out.borrow_mut().insert((place.into(), why));
     }
 

@@ -1,18 +1,19 @@
 //! The condition variable.
 //!
-//! In a model there are no spurious wake-ups. A wait with a timeout may time out once for each thread and place: both
-//! ways are explored, and later waits at the place wait.
+//! In a model there are no spurious wake-ups. A wait with a timeout may time out or be notified: both ways are explored. One
+//! that times out ends a round of a loop that waits, so that a loop that would time out again and again is no endless one.
 
+use std::fmt;
 use std::panic::Location;
 use std::sync::{LockResult, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::mutex::MutexGuard;
 use crate::rt::objects::Stamp;
 use crate::rt::{self, Place};
 
 /// A condition variable.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Condvar {
     outside: std::sync::Condvar,
     stamp: Stamp,
@@ -84,11 +85,12 @@ impl Condvar {
         place: Place,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         if let (Some(runtime), Some(mutex)) = (rt::current(), guard.object()) {
-            let timed_out = runtime.times_out(place);
-            if timed_out {
-                runtime.unlock(mutex, "Condvar::wait_timeout", place);
-                runtime.lock(mutex, "Condvar::wait_timeout", place);
-                return Ok((guard, WaitTimeoutResult(true)));
+            if runtime.times_out(place) {
+                runtime.unlock(mutex, "Condvar::wait_timeout: the time is over", place);
+                runtime.lock(mutex, "Mutex::lock", place);
+                let is_poisoned = guard.mutex().is_poisoned();
+                let result = (guard, WaitTimeoutResult(true));
+                return if is_poisoned { Err(PoisonError::new(result)) } else { Ok(result) };
             }
             let guard = self
                 .wait_at(guard, place)
@@ -113,13 +115,15 @@ impl Condvar {
         duration: Duration,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
-        let place = Location::caller();
+        let (place, start) = (Location::caller(), Instant::now());
         let mut result = WaitTimeoutResult(false);
         while condition(&mut guard) {
-            if result.timed_out() {
-                return Ok((guard, result));
+            // There is no time in a model.
+            let left = if rt::in_model() { duration } else { duration.saturating_sub(start.elapsed()) };
+            if result.timed_out() || (left.is_zero() && !rt::in_model()) {
+                return Ok((guard, WaitTimeoutResult(true)));
             }
-            (guard, result) = self.wait_timeout_at(guard, duration, place)?;
+            (guard, result) = self.wait_timeout_at(guard, left, place)?;
         }
         Ok((guard, WaitTimeoutResult(false)))
     }
@@ -145,5 +149,11 @@ impl Condvar {
             None if all => self.outside.notify_all(),
             None => self.outside.notify_one(),
         }
+    }
+}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condvar").finish_non_exhaustive()
     }
 }

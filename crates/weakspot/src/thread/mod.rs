@@ -144,17 +144,23 @@ impl Runtime {
         token.get_or_insert_with(|| std::sync::Arc::new(rt::Word::new(0))).clone()
     }
 
-    /// Does a wait with a timeout time out? Both ways are explored, once for each thread and place; after that it waits.
+    /// Does a wait with a timeout time out? Both ways are explored. One that does ends a round of a loop that waits.
     pub(crate) fn times_out(&self, place: Place) -> bool {
         let thread = self.thread.get() as usize;
-        {
+        let here = {
             let timed = &mut self.state().lanes[thread].timed;
-            if timed.iter().any(|&known| std::ptr::eq(known, place)) {
-                return false;
-            }
-            timed.push(place);
+            let here = timed.iter().position(|&(known, _)| std::ptr::eq(known, place));
+            here.unwrap_or_else(|| {
+                timed.push((place, 0));
+                timed.len() - 1
+            })
+        };
+        let times_out = self.choose(2, place) == 1;
+        if times_out {
+            self.state().lanes[thread].timed[here].1 += 1;
+            self.pass_marker(place);
         }
-        self.choose(2, place) == 1
+        times_out
     }
 
     /// The last event of a thread.

@@ -1,0 +1,160 @@
+//! Waits with a timeout: each of them may time out or not, as often as it comes to it, and loops of them come to an end.
+#![allow(clippy::unwrap_used)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use weakspot::sync::atomic::AtomicBool;
+use weakspot::sync::atomic::Ordering::{Acquire, Release};
+use weakspot::sync::{Arc, Condvar, Mutex};
+use weakspot::{Bound, Builder, FailureKind, Report, Verdict, thread};
+
+const SOON: Duration = Duration::from_millis(1);
+
+fn check(body: impl Fn() + Send + Sync + 'static) -> Report {
+    Builder::default().check(body)
+}
+
+#[derive(Default)]
+struct Flag {
+    is_set: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Flag {
+    fn set(&self) {
+        *self.is_set.lock().unwrap() = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits until the flag is set; panics if the time was over so often.
+    fn wait(&self, patience: u32) {
+        let mut guard = self.is_set.lock().unwrap();
+        let mut timeouts = 0;
+        while !*guard {
+            let result;
+            (guard, result) = self.changed.wait_timeout(guard, SOON).unwrap();
+            timeouts += u32::from(result.timed_out());
+            assert!(timeouts < patience, "it takes too long");
+        }
+    }
+}
+
+/// So many threads that wait for a flag, which is set.
+fn waiters(number: usize, patience: u32) -> Report {
+    check(move || {
+        let flag = Arc::new(Flag::default());
+        let start = |_| {
+            let flag = Arc::clone(&flag);
+            thread::spawn(move || flag.wait(patience))
+        };
+        let threads: Vec<_> = (0..number).map(start).collect();
+        flag.set();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    })
+}
+
+#[test]
+fn a_wait_may_time_out_wherever_it_has_done_so_before() {
+    let report = check(|| {
+        let flag = Flag::default();
+        let times_out = || flag.changed.wait_timeout(flag.is_set.lock().unwrap(), SOON).unwrap().1.timed_out();
+        assert!(!(times_out() && times_out() && times_out()), "three times in a row");
+    });
+    assert!(report.to_string().contains("three times in a row"), "{report}");
+}
+
+#[test]
+fn a_loop_that_gives_up_after_some_timeouts_does() {
+    for patience in [1, 2, 5, 12] {
+        let report = waiters(1, patience);
+        assert!(report.to_string().contains("it takes too long"), "{patience}: {report}");
+        let schedule = report.replay().unwrap().to_owned();
+        let again = Builder { replay: Some(schedule), ..Builder::default() }.check(move || {
+            let flag = Arc::new(Flag::default());
+            let other = Arc::clone(&flag);
+            let threads = vec![thread::spawn(move || other.wait(patience))];
+            flag.set();
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+        assert!(again.to_string().contains("it takes too long"), "{again}");
+    }
+}
+
+#[test]
+fn a_loop_that_may_time_out_for_ever_is_explored_completely() {
+    let report = waiters(1, u32::MAX);
+    assert_eq!((report.verdict, report.exhaustive), (Verdict::Safe, true), "{report}");
+    let report = check(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || {
+            while !other.load(Acquire) {
+                thread::park_timeout(SOON);
+            }
+        });
+        flag.store(true, Release);
+        thread.join().unwrap();
+    });
+    assert_eq!((report.verdict, report.exhaustive), (Verdict::Safe, true), "{report}");
+}
+
+#[test]
+fn a_loop_that_nobody_ends_is_a_livelock() {
+    let report = check(|| Flag::default().wait(u32::MAX));
+    assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Livelock), "{report}");
+}
+
+#[test]
+fn loops_that_make_news_for_each_other_are_named() {
+    let report = waiters(2, u32::MAX);
+    assert_eq!((report.verdict, report.exhaustive), (Verdict::Bounded(Bound::Loops), false), "{report}");
+    assert!(report.to_string().contains("waits with a timeout that may be over again and again"), "{report}");
+}
+
+fn poisoned() -> Flag {
+    let flag = Flag::default();
+    let panics = || {
+        let _guard = flag.is_set.lock().unwrap();
+        panic!("this poisons it");
+    };
+    assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+    flag
+}
+
+#[test]
+fn a_poisoned_mutex_is_poisoned_after_a_wait_too() {
+    let body = || {
+        let flag = poisoned();
+        let guard = flag.is_set.lock().unwrap_err().into_inner();
+        let (_, result) = flag.changed.wait_timeout(guard, SOON).unwrap_err().into_inner();
+        assert!(result.timed_out());
+    };
+    body();
+    assert_eq!(check(body).verdict, Verdict::Safe);
+}
+
+#[test]
+fn outside_a_model_notifications_do_not_wind_the_clock_back() {
+    let flag = Arc::new(Flag::default());
+    let other = Arc::clone(&flag);
+    let is_over = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let ends = std::sync::Arc::clone(&is_over);
+    let thread = std::thread::spawn(move || {
+        let start = Instant::now();
+        while !ends.load(std::sync::atomic::Ordering::Relaxed) && start.elapsed() < Duration::from_secs(20) {
+            other.changed.notify_all();
+            std::thread::sleep(SOON);
+        }
+        start.elapsed()
+    });
+    let guard = flag.is_set.lock().unwrap();
+    let (_, result) = flag.changed.wait_timeout_while(guard, Duration::from_millis(50), |is_set| !*is_set).unwrap();
+    is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(result.timed_out());
+    assert!(thread.join().unwrap() < Duration::from_secs(20), "it ended by itself");
+}
