@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weakspot::{Failure, FailureKind, Report};
 
@@ -115,6 +115,7 @@ impl Builder {
             let body = Arc::clone(body);
             builder.check(move || body())
         };
+        let start = Instant::now();
         let mut report = run(self.weakspot());
         let is_past = |failure: &Failure| matches!(failure.kind, FailureKind::Schedule);
         if self.checkpoint().is_some() && report.failure.as_ref().is_none_or(is_past) {
@@ -129,7 +130,8 @@ impl Builder {
         let mut sampling = self.weakspot();
         (sampling.seed, sampling.replay) = (Some(SEED), None);
         sampling.max_executions = Some(sampling.max_executions.unwrap_or(SAMPLES).min(SAMPLES));
-        sampling.max_duration = Some(sampling.max_duration.unwrap_or(SAMPLING).min(SAMPLING));
+        let left = sampling.max_duration.map(|most| most.saturating_sub(start.elapsed()));
+        sampling.max_duration = Some(left.unwrap_or(SAMPLING).min(SAMPLING));
         let sampled = run(sampling);
         if matches!(&sampled.failure, Some(Failure { kind: FailureKind::NotDeterministic, .. })) {
             return report;

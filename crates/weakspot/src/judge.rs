@@ -63,7 +63,7 @@ pub(crate) struct Judge<'b> {
     watcher: Option<Watcher>,
     pub(crate) kind: Option<MonitorKind>,
     lineariser: Lineariser,
-    start: Instant,
+    clock: Clock,
     graphs: u64,
     /// Executions after which it gives up.
     pub(crate) most: Option<u64>,
@@ -75,6 +75,43 @@ pub(crate) struct Judge<'b> {
     pub(crate) found: Vec<Found>,
     /// The violation of two places, by their addresses.
     pairs: FxHashMap<(usize, usize), usize>,
+}
+
+/// A clock that is not looked at after every execution if they are short.
+struct Clock {
+    start: Instant,
+    /// What it said last.
+    last: Duration,
+    /// Executions until it is looked at again.
+    left: u32,
+    /// Executions between two looks.
+    stride: u32,
+}
+
+impl Clock {
+    /// Executions between two looks, if they are shorter than a look is worth.
+    const LONGEST_STRIDE: u32 = 64;
+    /// How much time may well pass between two looks.
+    const UNSEEN: Duration = Duration::from_millis(1);
+
+    fn new(start: Instant) -> Self {
+        Self { start, last: start.elapsed(), left: 1, stride: 1 }
+    }
+
+    /// After an execution: how much time has passed since the start, if it is time to look.
+    #[inline]
+    fn look(&mut self) -> Option<Duration> {
+        self.left -= 1;
+        (self.left == 0).then(|| self.read())
+    }
+
+    fn read(&mut self) -> Duration {
+        let elapsed = self.start.elapsed();
+        let is_short = elapsed.saturating_sub(self.last) < Self::UNSEEN;
+        self.stride = if is_short { (self.stride * 2).min(Self::LONGEST_STRIDE) } else { (self.stride / 2).max(1) };
+        (self.last, self.left) = (elapsed, self.stride);
+        elapsed
+    }
 }
 
 /// Pairs of places whose violations are kept.
@@ -95,7 +132,7 @@ impl<'b> Judge<'b> {
             watcher: kind.map(|kind| Watcher::new(kind, 1, 0)),
             kind,
             lineariser: Lineariser::default(),
-            start,
+            clock: Clock::new(start),
             graphs: 0,
             most: builder.max_executions,
             patience: None,
@@ -118,8 +155,9 @@ impl<'b> Judge<'b> {
         }
         if self.most.is_some_and(|most| self.explored() >= most) {
             self.report.bound = Some(Bound::Executions);
-        } else if self.graphs.is_multiple_of(64) && (self.patience.is_some() || self.builder.max_duration.is_some()) {
-            let elapsed = self.start.elapsed();
+        } else if (self.patience.is_some() || self.builder.max_duration.is_some())
+            && let Some(elapsed) = self.clock.look()
+        {
             if self.patience.is_some_and(|most| elapsed >= most) {
                 self.report.bound = Some(Bound::Executions);
             } else if self.builder.max_duration.is_some_and(|most| elapsed >= most) {

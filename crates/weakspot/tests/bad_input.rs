@@ -329,3 +329,22 @@ fn rounds_of_a_loop_that_write_do_not_keep_executions_from_being_found() {
     assert_eq!(report.verdict, Verdict::Bounded(Bound::Executions), "{report}");
     assert!(report.executions > 0, "{report}");
 }
+
+#[test]
+fn the_limit_of_time_is_looked_at_more_often_if_executions_are_long() {
+    let limit = Builder { max_duration: Some(Duration::from_millis(100)), ..Builder::default() };
+    let report = limit.check(|| {
+        std::thread::sleep(Duration::from_millis(20));
+        let counter = Arc::new(AtomicUsize::new(0));
+        let count = |_| {
+            let counter = counter.clone();
+            thread::spawn(move || (0..4).for_each(|_| _ = counter.fetch_add(1, SeqCst)))
+        };
+        let threads: Vec<_> = (0..3).map(count).collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Time), "{report}");
+    assert!(report.executions < 64, "{report}");
+}
