@@ -1,7 +1,10 @@
-//! Mirrors of `std::cell` for what threads share: accesses are checked for data races in a model.
+//! Mirrors of `std::cell` for what threads share: accesses are checked for data races in a model. What belongs to one thread
+//! is the standard library's.
 
 use std::cmp::Ordering;
 use std::fmt;
+
+pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCell, RefMut};
 
 use crate::rt::{Open, Tracked};
 
@@ -230,6 +233,7 @@ impl<T> From<T> for Cell<T> {
     }
 }
 
+// loom's cells need not be of something that can be copied to be written down.
 impl<T: ?Sized> fmt::Debug for Cell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cell").finish_non_exhaustive()

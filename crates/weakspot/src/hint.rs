@@ -1,6 +1,6 @@
 //! Mirrors of `std::hint`.
 
-pub use std::hint::{assert_unchecked, black_box};
+pub use std::hint::{assert_unchecked, black_box, select_unpredictable};
 
 use crate::rt;
 
@@ -25,3 +25,7 @@ pub unsafe fn unreachable_unchecked() -> ! {
     // SAFETY: the caller promises that this is not reached.
     unsafe { std::hint::unreachable_unchecked() }
 }
+
+/// Says that the way to here is taken rarely.
+#[cold]
+pub const fn cold_path() {}

@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use weakspot::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use weakspot::sync::{Arc, Condvar, Mutex};
+use weakspot::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
 use weakspot::{Builder, FailOn, FailureKind, MemoryModel, Report, Verdict, hint, thread};
 
 use Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -309,4 +309,22 @@ fn limits_make_the_answer_a_bounded_one() {
     });
     assert!(matches!(report.verdict, Verdict::Bounded(_)), "{report}");
     assert!(!report.exhaustive && report.executions == 10);
+}
+
+#[test]
+fn events_of_locks_are_where_the_test_calls_them() {
+    let report = check(|| {
+        let (lock, once) = (Arc::new(RwLock::new(0)), OnceLock::new());
+        let other = lock.clone();
+        let thread = thread::spawn(move || *other.write().unwrap() += 1);
+        let seen = *lock.read().unwrap();
+        once.set(seen).unwrap();
+        let mut once = OnceLock::from(once.into_inner());
+        assert!(once.take().is_some());
+        thread.join().unwrap();
+        assert_eq!(seen, 0, "it has changed");
+    });
+    let moments = &report.timeline.as_ref().unwrap().moments;
+    assert!(moments.iter().any(|moment| moment.text.contains("end of read")), "{report}");
+    assert!(moments.iter().all(|moment| moment.place.file.ends_with("failures.rs")), "{report}");
 }

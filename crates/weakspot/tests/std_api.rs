@@ -333,3 +333,66 @@ fn everything_behaves_like_std_outside_a_model() {
     assert!(lock.try_lock().is_ok());
     assert_eq!(lock.into_inner().unwrap(), 2);
 }
+
+/// The same with the standard library's types and with ours.
+macro_rules! written_down {
+    ($($of:tt)+) => {{
+        use $($of)+::{Barrier, Condvar, LazyLock, Mutex, OnceLock, RwLock};
+        let (mutex, lock) = (Mutex::new(5), RwLock::new(5));
+        let (lazy, cell) = (LazyLock::<u8>::new(|| 5), OnceLock::new());
+        let mut texts = vec![format!("{mutex:?} {lock:?} {lazy:?} {cell:?} {:?}", Condvar::new())];
+        let (held, written) = (mutex.lock().unwrap(), lock.write().unwrap());
+        texts.push(format!("{mutex:?} {lock:?} {held} {written:?}"));
+        drop((held, written));
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _held = (mutex.lock().unwrap(), lock.read().unwrap());
+            std::panic::resume_unwind(Box::new(()));
+        }));
+        cell.set(*lazy).unwrap();
+        texts.push(format!("{mutex:?} {lock:?} {lazy:?} {cell:?} {:?}", Barrier::new(1).wait()));
+        texts
+    }};
+}
+
+#[test]
+fn outside_a_model_everything_is_written_down_as_the_standard_library_does() {
+    assert_eq!(written_down!(weakspot::sync), written_down!(std::sync));
+}
+
+#[test]
+fn a_writer_becomes_a_reader_without_letting_others_in() {
+    both(|| {
+        let lock = Arc::new(RwLock::new(0));
+        let other = lock.clone();
+        let thread = thread::spawn(move || *other.write().unwrap() = 2);
+        let mut guard = lock.write().unwrap();
+        let before = *guard;
+        *guard = 1;
+        let guard = RwLockWriteGuard::downgrade(guard);
+        assert!(*guard == 1 && before != 1);
+        assert!(lock.try_write().is_err() && lock.try_read().is_ok());
+        drop(guard);
+        thread.join().unwrap();
+        let last = if before == 2 { 1 } else { 2 };
+        assert_eq!(lock.try_write().map_or(0, |guard| *guard), last);
+    });
+}
+
+#[test]
+fn what_belongs_to_one_thread_is_the_standard_library_s() {
+    use weakspot::cell::{LazyCell, OnceCell, RefCell};
+    let (cell, lazy) = (RefCell::new(1_i32), LazyCell::new(|| 2));
+    *cell.borrow_mut() += *lazy;
+    assert_eq!(OnceCell::from(*cell.borrow()).get(), Some(&3));
+    assert_eq!(weakspot::hint::select_unpredictable(cell.borrow().is_positive(), 1, 2), 1);
+}
+
+#[test]
+fn a_lazy_value_whose_making_has_failed_stays_without() {
+    both(|| {
+        let lazy = LazyLock::<u8>::new(|| panic!("it cannot be made"));
+        let try_it = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| *lazy)).unwrap_err();
+        assert_eq!(try_it().downcast_ref::<&str>(), Some(&"it cannot be made"));
+        assert_eq!(try_it().downcast_ref::<&str>(), Some(&"LazyLock instance has previously been poisoned"));
+    });
+}

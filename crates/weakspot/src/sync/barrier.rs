@@ -17,13 +17,13 @@ pub struct Barrier {
 /// What [`Barrier::wait`] returns: exactly one thread of each round is the leader.
 #[derive(Debug)]
 pub struct BarrierWaitResult {
-    leader: bool,
+    is_leader: bool,
 }
 
 impl BarrierWaitResult {
     /// Was this the thread that arrived last?
     pub fn is_leader(&self) -> bool {
-        self.leader
+        self.is_leader
     }
 }
 
@@ -37,7 +37,7 @@ impl Barrier {
     #[track_caller]
     pub fn wait(&self) -> BarrierWaitResult {
         if !rt::in_model() {
-            return BarrierWaitResult { leader: self.outside.wait().is_leader() };
+            return BarrierWaitResult { is_leader: self.outside.wait().is_leader() };
         }
         let threads = self.threads as u64;
         let completes = |word: u64| word % ONE_GENERATION + 1 >= threads;
@@ -46,7 +46,7 @@ impl Barrier {
             Step::Write(if completes(word) { (generation(word) + 1) * ONE_GENERATION } else { word + 1 })
         });
         if completes(found) {
-            return BarrierWaitResult { leader: true };
+            return BarrierWaitResult { is_leader: true };
         }
         let same_round = |word| generation(word) == generation(found);
         self.word.update(
@@ -54,7 +54,7 @@ impl Barrier {
             Sync::Acquire,
             |word| if same_round(word) { Step::Block } else { Step::Keep },
         );
-        BarrierWaitResult { leader: false }
+        BarrierWaitResult { is_leader: false }
     }
 }
 

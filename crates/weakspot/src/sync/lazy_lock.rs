@@ -34,6 +34,7 @@ impl<T, F> LazyLock<T, F> {
     }
 
     /// The value to change, if it was made.
+    #[track_caller]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
         this.cell.get_mut()
     }
@@ -51,7 +52,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// If the initialiser panics, now or before.
     #[track_caller]
     pub fn force(this: &Self) -> &T {
-        this.cell.get_or_init(|| (this.initialiser())())
+        this.cell.get_or_force(|| (this.initialiser())())
     }
 
     /// The value to change, made now if it was not before.
@@ -109,8 +110,15 @@ impl<T: Default> Default for LazyLock<T> {
     }
 }
 
-impl<T, F> fmt::Debug for LazyLock<T, F> {
+/// As the standard library has it. In a model the value is not looked at: that would be an event.
+impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LazyLock").finish_non_exhaustive()
+        if rt::in_model() {
+            return f.debug_struct("LazyLock").finish_non_exhaustive();
+        }
+        match Self::get(self) {
+            Some(value) => f.debug_tuple("LazyLock").field(value).finish(),
+            None => f.debug_tuple("LazyLock").field(&format_args!("<uninit>")).finish(),
+        }
     }
 }

@@ -234,9 +234,21 @@ impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> fmt::Debug for Mutex<T> {
+/// As the standard library has it. In a model the data is not looked at: that would be an event.
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mutex").field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+        let mut text = f.debug_struct("Mutex");
+        if !rt::in_model() {
+            match self.lock.outside.try_lock() {
+                Err(TryLockError::WouldBlock) => text.field("data", &"<locked>"),
+                Ok(_) | Err(TryLockError::Poisoned(_)) => {
+                    // SAFETY: the mutex is held as long as the guard is there, to the end of the match.
+                    let data = unsafe { &*self.data.get() };
+                    text.field("data", &data)
+                }
+            };
+        }
+        text.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
     }
 }
 

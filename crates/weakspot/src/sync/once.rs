@@ -4,8 +4,9 @@
 //! [`OnceLock`](super::OnceLock) is built on. What is complete stays so: a thread that has seen it once does not look again,
 //! and what it does with the value between two other events is not torn apart by them.
 
-use crate::rt::{self, Step, Sync, Word};
+use crate::rt::{self, Place, Step, Sync, Word};
 use std::fmt;
+use std::panic::Location;
 
 const INCOMPLETE: u64 = 0;
 const RUNNING: u64 = 1;
@@ -146,7 +147,7 @@ impl Once {
             POISONED if !force => return Err(()),
             _ => {}
         }
-        let mut finish = Finish { word: &self.word, what, state: after_panic.state() };
+        let mut finish = Finish { word: &self.word, what, state: after_panic.state(), place: Location::caller() };
         f(&OnceState { poisoned: found == POISONED });
         finish.state = COMPLETE;
         drop(finish);
@@ -169,12 +170,13 @@ struct Finish<'a> {
     word: &'a Word,
     what: &'static str,
     state: u64,
+    place: Place,
 }
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
         let state = self.state;
-        self.word.update(self.what, Sync::Release, |_| Step::Write(state));
+        self.word.update_at(self.place, self.what, Sync::Release, |_| Step::Write(state));
     }
 }
 

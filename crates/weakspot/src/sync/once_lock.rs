@@ -47,6 +47,7 @@ impl<T> OnceLock<T> {
     }
 
     /// The value, if there is one.
+    #[track_caller]
     pub fn get_mut(&mut self) -> Option<&mut T> {
         if self.outside.get().is_some() || !rt::in_model() {
             return self.outside.get_mut();
@@ -79,6 +80,18 @@ impl<T> OnceLock<T> {
         self.inside().expect("invariant: the closure has put a value")
     }
 
+    /// The value, as a [`LazyLock`](super::LazyLock) makes it: if the closure panics there is none, and never will be.
+    #[track_caller]
+    pub(super) fn get_or_force<F: FnOnce() -> T>(&self, f: F) -> &T {
+        if self.outside.get().is_some() || !rt::in_model() {
+            return self.outside.get_or_init(f);
+        }
+        let make = || counts::keeping(f);
+        let done = self.once.run("LazyLock::force", false, AfterPanic::Poisoned, |_| self.put(make()));
+        assert!(done.is_ok(), "LazyLock instance has previously been poisoned");
+        self.inside().expect("invariant: the closure has put a value")
+    }
+
     fn put(&self, value: T) {
         // SAFETY: `once` is running us and nobody else, and nobody reads before it is complete.
         let stale = unsafe { (*self.inside.get()).replace(value) };
@@ -96,11 +109,13 @@ impl<T> OnceLock<T> {
     }
 
     /// The value, if there is one.
+    #[track_caller]
     pub fn into_inner(mut self) -> Option<T> {
         self.take()
     }
 
     /// Takes the value out and leaves the cell empty.
+    #[track_caller]
     pub fn take(&mut self) -> Option<T> {
         let there = self.get_mut().is_some();
         let cell = mem::take(self);
@@ -123,6 +138,7 @@ impl<T> Default for OnceLock<T> {
 }
 
 impl<T> From<T> for OnceLock<T> {
+    #[track_caller]
     fn from(value: T) -> Self {
         let cell = Self::new();
         match cell.set(value) {
@@ -146,8 +162,12 @@ impl<T: PartialEq> PartialEq for OnceLock<T> {
 
 impl<T: Eq> Eq for OnceLock<T> {}
 
-impl<T> fmt::Debug for OnceLock<T> {
+/// As the standard library has it. In a model the value is not looked at: that would be an event.
+impl<T: fmt::Debug> fmt::Debug for OnceLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnceLock").finish_non_exhaustive()
+        if rt::in_model() {
+            return f.debug_struct("OnceLock").finish_non_exhaustive();
+        }
+        fmt::Debug::fmt(&self.outside, f)
     }
 }

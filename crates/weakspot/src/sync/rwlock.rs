@@ -2,12 +2,13 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-use crate::rt::{self, Step, Sync as Synchronises, Word};
+use crate::rt::{self, Place, Step, Sync as Synchronises, Word};
 
 /// The word of a lock that a writer has.
 const WRITER: u64 = 1;
@@ -17,6 +18,8 @@ const READER: u64 = 2;
 /// A readers-writer lock. It poisons as the standard library's does.
 pub struct RwLock<T: ?Sized> {
     outside: std::sync::RwLock<()>,
+    /// Whose turn it is to write, outside of models: a writer that becomes a reader keeps other writers out meanwhile.
+    turn: std::sync::Mutex<()>,
     poisoned: AtomicBool,
     word: Word,
     data: UnsafeCell<T>,
@@ -35,13 +38,24 @@ impl<T: ?Sized> RefUnwindSafe for RwLock<T> {}
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     _outside: Option<std::sync::RwLockReadGuard<'a, ()>>,
+    /// Where it was made.
+    place: Place,
 }
 
 /// Write access to the data of a lock.
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
-    _outside: Option<std::sync::RwLockWriteGuard<'a, ()>>,
+    outside: Option<Turn<'a>>,
     was_panicking: bool,
+    /// Where it was made.
+    place: Place,
+}
+
+/// A writer outside of models.
+struct Turn<'a> {
+    /// Given back first.
+    alone: std::sync::RwLockWriteGuard<'a, ()>,
+    turn: std::sync::MutexGuard<'a, ()>,
 }
 
 // SAFETY: shared guards give shared access to the data.
@@ -54,6 +68,7 @@ impl<T> RwLock<T> {
     pub const fn new(value: T) -> Self {
         Self {
             outside: std::sync::RwLock::new(()),
+            turn: std::sync::Mutex::new(()),
             poisoned: AtomicBool::new(false),
             word: Word::new(0),
             data: UnsafeCell::new(value),
@@ -65,6 +80,15 @@ impl<T> RwLock<T> {
         let poisoned = self.poisoned.load(Ordering::Relaxed);
         let value = self.data.into_inner();
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+    }
+}
+
+/// What is poisoned is known elsewhere.
+fn unless_poisoned<G, H>(locked: TryLockResult<G>) -> Result<G, TryLockError<H>> {
+    match locked {
+        Ok(guard) => Ok(guard),
+        Err(TryLockError::Poisoned(guard)) => Ok(guard.into_inner()),
+        Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
     }
 }
 
@@ -86,9 +110,9 @@ impl<T: ?Sized> RwLock<T> {
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         if rt::in_model() {
             self.word.update("RwLock::read", Synchronises::Acquire, add_reader);
-            return self.reader(None);
+            return self.reader(None, Location::caller());
         }
-        self.reader(Some(self.outside.read().unwrap_or_else(PoisonError::into_inner)))
+        self.reader(Some(self.outside.read().unwrap_or_else(PoisonError::into_inner)), Location::caller())
     }
 
     /// Waits until there is neither writer nor reader.
@@ -96,9 +120,11 @@ impl<T: ?Sized> RwLock<T> {
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         if rt::in_model() {
             self.word.update("RwLock::write", Synchronises::Acquire, add_writer);
-            return self.writer(None);
+            return self.writer(None, Location::caller());
         }
-        self.writer(Some(self.outside.write().unwrap_or_else(PoisonError::into_inner)))
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = self.outside.write().unwrap_or_else(PoisonError::into_inner);
+        self.writer(Some(Turn { alone, turn }), Location::caller())
     }
 
     /// Read access if there is no writer.
@@ -109,13 +135,9 @@ impl<T: ?Sized> RwLock<T> {
             if add_reader(found) == Step::Block {
                 return Err(TryLockError::WouldBlock);
             }
-            return Ok(self.reader(None)?);
+            return Ok(self.reader(None, Location::caller())?);
         }
-        match self.outside.try_read() {
-            Ok(guard) => Ok(self.reader(Some(guard))?),
-            Err(TryLockError::Poisoned(guard)) => Ok(self.reader(Some(guard.into_inner()))?),
-            Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
-        }
+        Ok(self.reader(Some(unless_poisoned(self.outside.try_read())?), Location::caller())?)
     }
 
     /// Write access if there is neither writer nor reader.
@@ -126,25 +148,24 @@ impl<T: ?Sized> RwLock<T> {
             if add_writer(found) == Step::Block {
                 return Err(TryLockError::WouldBlock);
             }
-            return Ok(self.writer(None)?);
+            return Ok(self.writer(None, Location::caller())?);
         }
-        match self.outside.try_write() {
-            Ok(guard) => Ok(self.writer(Some(guard))?),
-            Err(TryLockError::Poisoned(guard)) => Ok(self.writer(Some(guard.into_inner()))?),
-            Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
-        }
+        let turn = unless_poisoned(self.turn.try_lock())?;
+        let alone = unless_poisoned(self.outside.try_write())?;
+        Ok(self.writer(Some(Turn { alone, turn }), Location::caller())?)
     }
 
-    fn reader<'a>(&'a self, outside: Option<std::sync::RwLockReadGuard<'a, ()>>) -> LockResult<RwLockReadGuard<'a, T>> {
-        let guard = RwLockReadGuard { lock: self, _outside: outside };
+    fn reader<'a>(
+        &'a self,
+        outside: Option<std::sync::RwLockReadGuard<'a, ()>>,
+        place: Place,
+    ) -> LockResult<RwLockReadGuard<'a, T>> {
+        let guard = RwLockReadGuard { lock: self, _outside: outside, place };
         if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
-    fn writer<'a>(
-        &'a self,
-        outside: Option<std::sync::RwLockWriteGuard<'a, ()>>,
-    ) -> LockResult<RwLockWriteGuard<'a, T>> {
-        let guard = RwLockWriteGuard { lock: self, _outside: outside, was_panicking: crate::thread::panicking() };
+    fn writer<'a>(&'a self, outside: Option<Turn<'a>>, place: Place) -> LockResult<RwLockWriteGuard<'a, T>> {
+        let guard = RwLockWriteGuard { lock: self, outside, was_panicking: crate::thread::panicking(), place };
         if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
@@ -166,16 +187,33 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-#[track_caller]
-fn release(word: &Word, what: &'static str, step: impl Fn(u64) -> Step) {
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// Goes on with read access. No other writer comes in between.
+    #[track_caller]
+    pub fn downgrade(this: Self) -> RwLockReadGuard<'a, T> {
+        let mut this = ManuallyDrop::new(this);
+        let (lock, place) = (this.lock, Location::caller());
+        release(&lock.word, place, "RwLockWriteGuard::downgrade", |_| Step::Write(READER));
+        let outside = this.outside.take().map(|Turn { alone, turn }| {
+            drop(alone);
+            let guard = lock.outside.read().unwrap_or_else(PoisonError::into_inner);
+            drop(turn);
+            guard
+        });
+        RwLockReadGuard { lock, _outside: outside, place }
+    }
+}
+
+/// The compiler calls destructors, so there is no place in the source: `place` is where the guard was made.
+fn release(word: &Word, place: Place, what: &'static str, step: impl Fn(u64) -> Step) {
     if rt::in_model() {
-        word.update(what, Synchronises::Release, step);
+        word.update_at(place, what, Synchronises::Release, step);
     }
 }
 
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
-        release(&self.lock.word, "RwLock: end of read", |word| Step::Write(word - READER));
+        release(&self.lock.word, self.place, "RwLock: end of read", |word| Step::Write(word - READER));
     }
 }
 
@@ -184,7 +222,7 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
         if !self.was_panicking && crate::thread::panicking() {
             self.lock.poisoned.store(true, Ordering::Relaxed);
         }
-        release(&self.lock.word, "RwLock: end of write", |_| Step::Write(0));
+        release(&self.lock.word, self.place, "RwLock: end of write", |_| Step::Write(0));
     }
 }
 
@@ -237,9 +275,21 @@ impl<T: ?Sized + fmt::Display> fmt::Display for RwLockWriteGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> fmt::Debug for RwLock<T> {
+/// As the standard library has it. In a model the data is not looked at: that would be an event.
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RwLock").field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+        let mut text = f.debug_struct("RwLock");
+        if !rt::in_model() {
+            match unless_poisoned::<_, ()>(self.outside.try_read()) {
+                Ok(_guard) => {
+                    // SAFETY: there is no writer as long as the guard is there.
+                    let data = unsafe { &*self.data.get() };
+                    text.field("data", &data)
+                }
+                Err(_) => text.field("data", &format_args!("<locked>")),
+            };
+        }
+        text.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
     }
 }
 

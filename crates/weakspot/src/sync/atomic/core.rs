@@ -377,7 +377,7 @@ macro_rules! common_methods {
         }
 
         /// A pointer to the value. Accesses through it are no events of a model.
-        pub fn as_ptr(&self) -> *mut $value {
+        pub const fn as_ptr(&self) -> *mut $value {
             self.value.as_ptr()
         }
 
