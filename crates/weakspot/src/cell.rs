@@ -31,19 +31,15 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// Reads the memory through a pointer, from the beginning of the call to its end.
     #[track_caller]
     pub fn with<F: FnOnce(*const T) -> R, R>(&self, read: F) -> R {
-        let open = self.tracked.begin(false);
-        let result = read(self.data.get());
-        open.end();
-        result
+        let _open = self.tracked.begin(false);
+        read(self.data.get())
     }
 
     /// Writes the memory through a pointer, from the beginning of the call to its end.
     #[track_caller]
     pub fn with_mut<F: FnOnce(*mut T) -> R, R>(&self, write: F) -> R {
-        let open = self.tracked.begin(true);
-        let result = write(self.data.get());
-        open.end();
-        result
+        let _open = self.tracked.begin(true);
+        write(self.data.get())
     }
 
     /// A pointer to read through: counts as a read as long as it is there.
@@ -77,12 +73,6 @@ pub struct ConstPtr<T: ?Sized> {
     pointer: *const T,
 }
 
-impl<T: ?Sized> Drop for ConstPtr<T> {
-    fn drop(&mut self) {
-        self.open.end();
-    }
-}
-
 impl<T: ?Sized> ConstPtr<T> {
     /// The memory.
     ///
@@ -113,12 +103,6 @@ impl<T: ?Sized> fmt::Debug for ConstPtr<T> {
 pub struct MutPtr<T: ?Sized> {
     open: Open,
     pointer: *mut T,
-}
-
-impl<T: ?Sized> Drop for MutPtr<T> {
-    fn drop(&mut self) {
-        self.open.end();
-    }
 }
 
 impl<T: ?Sized> MutPtr<T> {

@@ -194,3 +194,17 @@ fn accesses_of_one_thread_that_overlap_both_read() {
     let cell = UnsafeCell::new(0);
     cell.with(|_| cell.with_mut(|_| ()));
 }
+
+#[test]
+fn an_access_that_panics_is_over() {
+    weakspot::model(|| {
+        let cell = UnsafeCell::new(0);
+        let fails = std::panic::AssertUnwindSafe(|| cell.with_mut(|_| panic!("in the middle of it")));
+        assert!(std::panic::catch_unwind(fails).is_err());
+        cell.with_mut(|_| ());
+        let number = weakspot::cell::Cell::new(1);
+        let fails = std::panic::AssertUnwindSafe(|| number.update(|_| panic!("again")));
+        assert!(std::panic::catch_unwind(fails).is_err());
+        number.set(2);
+    });
+}

@@ -130,7 +130,7 @@ impl Unfinished {
     }
 }
 
-/// An access that takes time: what happens meanwhile does not come after it.
+/// An access that takes time: what happens meanwhile does not come after it. It ends when this is dropped, by a panic, too.
 pub(crate) struct Open {
     /// The memory, which may be gone when the access ends.
     memory: Tracked,
@@ -152,7 +152,7 @@ impl Open {
     }
 
     /// The access is over. If nothing has happened since it began, nothing is to be checked again.
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         let Some(runtime) = current().filter(|runtime| !runtime.is_free()) else { return };
         self.note_end(runtime);
         let is_known = self.memory.stamp.load(Ordering::Relaxed) >> NUMBER_BITS == runtime.run.get();
@@ -168,6 +168,12 @@ impl Open {
         if let Some(at) = open.iter().rposition(|other| other.is_of(&mine) && other.writes == mine.writes) {
             open.swap_remove(at);
         }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
