@@ -318,6 +318,12 @@ pub trait System {
         Token(0)
     }
 
+    /// The steps of a thread in this run, counted from 0, before which it may have changed memory that no event tells of.
+    /// The number of all its steps stands for the time since the last one.
+    fn unseen_changes(&self, _thread: ThreadId) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Some rounds of the loop whose marker the thread has passed are not explored.
     fn leave_rounds_out(&mut self, _thread: ThreadId, _why: LeftOut) {}
 

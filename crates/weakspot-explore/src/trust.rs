@@ -46,6 +46,7 @@
 //! A `choose` is an event without a cell. It counts as maximally added if it took its first value.
 
 mod ending;
+mod futile;
 mod next;
 mod probe;
 mod reads;
@@ -54,6 +55,7 @@ mod revisit;
 mod rounds;
 mod script;
 mod subtree;
+mod together;
 mod unblock;
 mod visitor;
 mod wakeups;

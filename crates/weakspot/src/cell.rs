@@ -3,10 +3,11 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::mem::{MaybeUninit, needs_drop, size_of_val};
 
 pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCell, RefMut};
 
-use crate::rt::{Open, Tracked};
+use crate::rt::{self, Open, Tracked};
 
 /// Memory that is changed through shared references.
 #[derive(Default)]
@@ -39,7 +40,12 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn with_mut<F: FnOnce(*mut T) -> R, R>(&self, write: F) -> R {
         let _open = self.tracked.begin(true);
-        write(self.data.get())
+        let before = Image::of(&self.data);
+        let result = write(self.data.get());
+        if before.is_none_or(|before| before.is_another(&self.data)) {
+            rt::note_change();
+        }
+        result
     }
 
     /// A pointer to read through: counts as a read as long as it is there.
@@ -51,6 +57,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// A pointer to write through: counts as a write as long as it is there.
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
+        rt::note_change();
         MutPtr { open: self.tracked.begin(true), pointer: self.data.get() }
     }
 }
@@ -99,10 +106,50 @@ impl<T: ?Sized> fmt::Debug for ConstPtr<T> {
     }
 }
 
+/// The bytes of a small value that owns nothing.
+struct Image([MaybeUninit<u8>; Self::MOST]);
+
+impl Image {
+    const MOST: usize = 32;
+
+    /// Of a value outside a model, of a large one, and of one that owns memory which may change while its own bytes do
+    /// not, there is none.
+    fn of<T: ?Sized>(value: &std::cell::UnsafeCell<T>) -> Option<Self> {
+        let size = size_of_val(value);
+        if !rt::in_model() || needs_drop::<T>() || size > Self::MOST {
+            return None;
+        }
+        let mut image = [MaybeUninit::uninit(); Self::MOST];
+        // SAFETY: the value has so many bytes, and so has the image at least. They may be uninitialised there as here.
+        unsafe { std::ptr::copy_nonoverlapping(value.get().cast::<MaybeUninit<u8>>(), image.as_mut_ptr(), size) };
+        Some(Self(image))
+    }
+
+    /// Does the value have other bytes now? Bytes between its fields may make it look so.
+    #[cfg(unix)]
+    fn is_another<T: ?Sized>(&self, value: &std::cell::UnsafeCell<T>) -> bool {
+        let size = size_of_val(value);
+        // SAFETY: both have so many bytes. The function is opaque to the compiler, so it compares what is in memory.
+        unsafe { libc::memcmp(self.0.as_ptr().cast(), value.get().cast_const().cast(), size) != 0 }
+    }
+
+    /// There is nobody to ask.
+    #[cfg(not(unix))]
+    fn is_another<T: ?Sized>(&self, _value: &std::cell::UnsafeCell<T>) -> bool {
+        true
+    }
+}
+
 /// A tracked pointer to write an [`UnsafeCell`].
 pub struct MutPtr<T: ?Sized> {
     open: Open,
     pointer: *mut T,
+}
+
+impl<T: ?Sized> Drop for MutPtr<T> {
+    fn drop(&mut self) {
+        rt::note_change();
+    }
 }
 
 impl<T: ?Sized> MutPtr<T> {

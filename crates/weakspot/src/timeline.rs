@@ -62,7 +62,7 @@ pub(crate) fn thread_name(number: usize, name: Option<&str>) -> String {
 }
 
 fn moment(happened: &Happened) -> Option<Moment> {
-    let Happened { thread, operation, what, place, result, written } = *happened;
+    let Happened { thread, operation, what, place, result, written, .. } = *happened;
     let text = match operation {
         Operation::Load(_) => format!("load: {result}"),
         Operation::Store(_, value) => format!("store {}", value as i64),

@@ -9,12 +9,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc as Shared;
 
 use programs::run;
-use weakspot::{Builder, FailureKind, MemoryModel, Report, Verdict};
+use weakspot::{Builder, FailOn, FailureKind, MemoryModel, Report, Verdict};
 use weakspot_model::ir::{FenceKind, Program, RmwOp};
 use weakspot_model::machine::{Machine, Outcome, State};
+use weakspot_model::task::Budget;
 use weakspot_testkit::oracle::FinalState;
 use weakspot_testkit::rng::Rng;
 use weakspot_testkit::sketch::{Expr, Sketch, SketchCell, Stmt};
+use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
 
 /// Register of what was read, and of what is counted.
 const DATA: usize = 0;
@@ -40,6 +42,8 @@ enum Loops {
     None,
     /// They only look.
     Looking,
+    /// They take a lock, look, and give it back.
+    Locking,
     All,
 }
 
@@ -82,7 +86,72 @@ fn bounded(rng: &mut Rng, loops: Loops) -> Vec<Stmt> {
     vec![Stmt::Set(ONES, Expr::Const(0)), Stmt::Set(THREES, Expr::Const(0)), Stmt::While(rounds, body)]
 }
 
+/// The cell that is a lock.
+const LOCK: usize = 2;
+
+/// Takes the lock if it is free, does something, and gives it back, until something is so.
+fn locking(rng: &mut Rng) -> Vec<Stmt> {
+    let (take, taken) = match rng.below(3) {
+        0 => (RmwOp::Swap(Expr::Const(1)), Expr::Eq(ONES, 0)),
+        _ => (RmwOp::Cas { old: Expr::Const(0), new: Expr::Const(1) }, Expr::Eq(ONES, 1)),
+    };
+    let take = Stmt::Rmw(Some(ONES), LOCK, take);
+    let mut inside = vec![load(rng)];
+    match rng.below(6) {
+        0 => inside.push(store(rng)),
+        1 => inside.insert(0, Stmt::Load(THREES, rng.below(2))),
+        _ => {}
+    }
+    let leave = Stmt::If(condition(rng), vec![Stmt::Break], Vec::new());
+    let give_back = Stmt::Store(LOCK, Expr::Const(0));
+    inside.extend([give_back, leave]);
+    // (What a thread counts while it waits is not explored.)
+    let otherwise = if rng.one_in(5) { vec![Stmt::Break] } else { Vec::new() };
+    let mut body = vec![take, Stmt::If(taken, inside, otherwise)];
+    if rng.one_in(6) {
+        body.insert(0, store(rng));
+    }
+    vec![Stmt::Loop(body)]
+}
+
+/// Something that may end somebody's waiting, or come in between.
+fn meddling(rng: &mut Rng) -> Vec<Stmt> {
+    match rng.below(6) {
+        0 => vec![Stmt::Load(THREES, LOCK)],
+        1 => vec![Stmt::Store(LOCK, Expr::Const(0))],
+        2 => vec![load(rng)],
+        _ => vec![store(rng)],
+    }
+}
+
+/// Threads that lock, and one that does not.
+fn locking_sketch(seed: u64, threads: RangeInclusive<usize>) -> Sketch {
+    let mut rng = Rng::new(seed);
+    let locker = |rng: &mut Rng| {
+        let mut body = if rng.one_in(2) { meddling(rng) } else { Vec::new() };
+        body.extend(locking(rng));
+        if rng.one_in(2) {
+            body.extend(meddling(rng));
+        }
+        body
+    };
+    let mut threads: Vec<_> = (1..rng.within(threads)).map(|_| locker(&mut rng)).collect();
+    threads.push((0..rng.within(1..=3)).flat_map(|_| meddling(&mut rng)).collect());
+    let cell = || SketchCell { init: 0, range: None };
+    Sketch {
+        cells: vec![cell(), cell(), cell()],
+        mutexes: 0,
+        condvars: 0,
+        registers: 3,
+        threads,
+        forbidden: Vec::new(),
+    }
+}
+
 fn sketch(seed: u64, threads: RangeInclusive<usize>, loops: Loops) -> Sketch {
+    if loops == Loops::Locking {
+        return locking_sketch(seed, threads);
+    }
     let mut rng = Rng::new(seed);
     let threads = rng.within(threads);
     let thread = |rng: &mut Rng| {
@@ -155,11 +224,14 @@ fn expected(program: &Program, model: MemoryModel) -> Option<Expected> {
     Some(Expected { finals, can_be_caught: leads_to_an_end.len() < numbers.len() })
 }
 
+/// Executions after which a program is given up.
+const MOST: u64 = 3_000;
+
 /// Explores a program; the execution fails that ends in `wanted`. (What a closure would write down is no evidence: runs
 /// that are given up come to an end, too.)
 fn explore(model: MemoryModel, program: &Shared<Program>, wanted: Option<&FinalState>) -> Report {
     let (body, wanted) = (program.clone(), wanted.cloned());
-    Builder { model, max_events: 300, max_executions: Some(1_000), ..Builder::default() }.check(move || {
+    Builder { model, max_events: 300, max_executions: Some(MOST), ..Builder::default() }.check(move || {
         let (memory, registers) = run(&body);
         assert!(wanted != Some(FinalState { memory, registers }), "this is the one");
     })
@@ -172,11 +244,19 @@ fn never(expected: &Expected) -> FinalState {
     wrong
 }
 
-#[test]
-fn live_loops_end_as_those_of_the_reference_machine_do() {
+#[derive(Debug, Default)]
+struct Ends {
+    exhaustive: u32,
+    cut: u32,
+    caught: u32,
+    endless: u32,
+    found: u32,
+}
+
+fn compare_ends(loops: Loops, seeds: std::ops::Range<u64>) -> Ends {
     let (mut exhaustive, mut cut, mut caught, mut endless, mut found) = (0, 0, 0, 0, 0);
-    for seed in 0..1_500 {
-        let sketch = sketch(seed, 2..=3, Loops::All);
+    for seed in seeds {
+        let sketch = sketch(seed, 2..=3, loops);
         let program = Shared::new(sketch.program());
         let Some(expected) = expected(&program, MemoryModel::Sc) else { continue };
         let report = explore(MemoryModel::Sc, &program, None);
@@ -207,8 +287,25 @@ fn live_loops_end_as_those_of_the_reference_machine_do() {
             None => cut += 1,
         }
     }
-    let counts = format!("{exhaustive} exhaustive, {cut} cut, {caught} caught, {endless} endless, {found} ends");
-    assert!(exhaustive > 500 && caught > 150 && endless < 50 && found > 2_000, "{counts}");
+    Ends { exhaustive, cut, caught, endless, found }
+}
+
+#[test]
+fn live_loops_end_as_those_of_the_reference_machine_do() {
+    let ends = compare_ends(Loops::All, 0..1_500);
+    assert!(
+        ends.exhaustive > 500 && ends.caught > 150 && ends.endless < 50 && ends.cut < 900 && ends.found > 2_000,
+        "{ends:?}"
+    );
+}
+
+#[test]
+fn live_loops_that_lock_end_as_those_of_the_reference_machine_do() {
+    let ends = compare_ends(Loops::Locking, 0..600);
+    assert!(
+        ends.exhaustive > 180 && ends.caught > 300 && ends.endless == 0 && ends.cut < 50 && ends.found > 400,
+        "{ends:?}"
+    );
 }
 
 /// Compares the harm that store buffers do: an execution fails that ends in a state which only the relaxed machine ends
@@ -268,4 +365,43 @@ fn store_buffers_do_the_harm_that_they_do_to_the_reference_machine_in_loops() {
     let counts = compare_harm(Loops::Looking, 0..1_200);
     assert!(counts.harmful > 40 && counts.harmful_on_pso > 20 && counts.harmless > 600, "{counts:?}");
     assert!(counts.unknown < 20, "{counts:?}");
+}
+
+fn is_robust(program: &Program, model: MemoryModel) -> bool {
+    let options = RobustOptions { model, all: false, spurious_wakeups: false };
+    robust::check(program, options, &Budget::unlimited(), &()).unwrap().verdict == RobustVerdict::Robust
+}
+
+/// Compares whether there are store-buffer violations: robust programs, and those that are not.
+fn compare_violations(loops: Loops, seeds: std::ops::Range<u64>) -> (u32, u32) {
+    let (mut robust, mut not) = (0, 0);
+    for seed in seeds {
+        let model = if seed % 2 == 0 { MemoryModel::Tso } else { MemoryModel::Pso };
+        let sketch = sketch(seed, 2..=3, loops);
+        let program = Shared::new(sketch.program());
+        let body = program.clone();
+        let builder = Builder {
+            model,
+            max_events: 300,
+            max_executions: Some(MOST),
+            fail_on: FailOn::Nothing,
+            ..Builder::default()
+        };
+        let report = builder.check(move || _ = run(&body));
+        if report.failure.is_some() || !report.exhaustive && report.violations.is_empty() {
+            continue;
+        }
+        let expected = is_robust(&program, model);
+        assert_eq!(report.violations.is_empty(), expected, "seed {seed} on {model:?}: {report}\n{}", sketch.text());
+        *if expected { &mut robust } else { &mut not } += 1;
+    }
+    (robust, not)
+}
+
+#[test]
+fn live_loops_are_safe_where_the_attack_reduction_says_so() {
+    for loops in [Loops::Locking, Loops::All, Loops::Looking] {
+        let (robust, not) = compare_violations(loops, 0..400);
+        assert!(robust > 100 && not > 20, "{loops:?}: {robust} robust, {not} not");
+    }
 }

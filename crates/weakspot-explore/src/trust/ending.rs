@@ -31,7 +31,7 @@ impl<S: System> Explorer<'_, S> {
                 ending = here;
             }
         }
-        if ending == Ending::Livelock && self.may_disturb_each_other() {
+        if ending == Ending::Livelock && self.may_disturb_each_other() && self.get_on_together() {
             return Ending::Blocked;
         }
         if ending == Ending::Complete {

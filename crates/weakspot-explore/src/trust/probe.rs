@@ -130,7 +130,7 @@ impl Loops {
 
 /// What a thread did in one step, in a form that can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Step {
+pub(super) struct Step {
     kind: StepKind,
     cell: CellId,
     read: i64,
@@ -163,8 +163,8 @@ impl Step {
 }
 
 /// One thread alone, and the memory it sees.
-struct Solo {
-    thread: ThreadId,
+pub(super) struct Solo {
+    pub(super) thread: ThreadId,
     memory: FxHashMap<CellId, i64>,
     /// The number of the next cell that has none.
     fresh: CellId,
@@ -172,10 +172,17 @@ struct Solo {
     choice: Option<i64>,
 }
 
+impl Solo {
+    /// A thread on the memory of a graph with so many cells.
+    pub(super) fn new(thread: ThreadId, cells: usize) -> Self {
+        Self { thread, memory: FxHashMap::default(), fresh: cells as CellId, choice: None }
+    }
+}
+
 impl<S: System> Explorer<'_, S> {
     /// The thread has come round a loop: what is known of it, if that is enough to go on at once.
     pub(super) fn judge_round(&mut self, thread: usize, round: Round) {
-        let fate = self.loops.fates.get(&self.history(thread)).copied();
+        let fate = self.loops.fates.get(&self.history_until(thread, round.last)).copied();
         match fate {
             Some(fate) if !self.is_skipped(round, fate) => self.apply_fate(thread, round, fate),
             _ => self.loops.unsure = Some(thread),
@@ -206,8 +213,9 @@ impl<S: System> Explorer<'_, S> {
     /// Tries out what comes of the loop that a thread is in, and acts on it.
     pub(super) fn find_out(&mut self, thread: usize) {
         let end = *self.graph().thread(thread);
-        let Some(round) = self.idle_round(thread, end.last, end.token) else { return };
-        let history = self.history(thread);
+        let round = self.idle_round(thread, end.last, end.token);
+        let Some(round) = round.and_then(|round| self.as_last_round(round, end.token)) else { return };
+        let history = self.history_until(thread, round.last);
         let known = self.loops.fates.get(&history).copied();
         let fate = known.unwrap_or_else(|| self.probe(thread, round, end.token));
         if known.is_none() {
@@ -282,9 +290,14 @@ impl<S: System> Explorer<'_, S> {
 
     /// A hash of all results that a thread was given.
     pub(super) fn history(&self, thread: usize) -> u64 {
+        self.history_until(thread, self.graph().thread(thread).last)
+    }
+
+    /// The same up to an event, after which it passed the marker that it has passed last.
+    fn history_until(&self, thread: usize, last: u32) -> u64 {
         let end = self.graph().thread(thread);
         let mut events = Vec::with_capacity(end.len as usize);
-        let mut id = end.last;
+        let mut id = last;
         while id != NONE {
             events.push(id);
             id = self.graph().event(id).po_prev;
@@ -370,10 +383,9 @@ impl<S: System> Explorer<'_, S> {
             return Fate::Endless;
         }
         let pattern: Vec<Step> = self.events_of(round).into_iter().filter_map(|id| self.step_of(id)).collect();
-        let fresh = self.graph().cell_count() as CellId;
         let mut events = self.events_of(round).into_iter().rev().map(|id| self.graph().event(id));
         let choice = events.find(|event| event.kind == EventKind::Choose).map(|event| event.value);
-        let mut solo = Solo { thread: ThreadId::new(thread), memory: FxHashMap::default(), fresh, choice };
+        let mut solo = Solo { choice, ..Solo::new(ThreadId::new(thread), self.graph().cell_count()) };
         let (mut alike, mut all_alike, mut passes) = (0, true, 0);
         for number in 0..rounds {
             if number >= FEWEST_ROUNDS && passes > most_passes {
@@ -408,19 +420,16 @@ impl<S: System> Explorer<'_, S> {
         None
     }
 
-    /// What memory holds: what was written last of what happens before the event `last`.
-    fn solo_memory(&self, solo: &Solo, cell: CellId, last: u32) -> i64 {
+    /// What memory holds: what was written last of what happens before the event `last`, or of all.
+    pub(super) fn solo_memory(&self, solo: &Solo, cell: CellId, last: u32) -> i64 {
         if let Some(&value) = solo.memory.get(&cell) {
             return value;
         }
-        let mut write = self.graph().last_write(cell);
-        while write != NONE && !self.graph().happens_before(write, last) {
-            write = self.graph().event(write).co_prev;
-        }
-        self.graph().value_of(cell, write)
+        self.value_at(cell, last)
     }
 
-    fn solo_step(&mut self, solo: &mut Solo, last: u32) -> Option<Step> {
+    /// One step of the thread alone; nothing if it cannot make one, or does something that no loop does.
+    pub(super) fn solo_step(&mut self, solo: &mut Solo, last: u32) -> Option<Step> {
         let mut pending = self.system.pending(solo.thread);
         if pending.is_unbound() {
             self.system.bind(solo.thread, solo.fresh);

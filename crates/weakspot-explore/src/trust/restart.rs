@@ -85,9 +85,10 @@ impl<S: System> Explorer<'_, S> {
         let possible = self.lineariser.linearise_holding(&self.frames[self.depth].graph, held);
         debug_assert!(possible, "an alternative keeps the graph consistent");
         let consistent = self.run_linearised(held, Some(what));
-        if let Alternative::Choice { thread, .. } = what
+        if let Alternative::Choice { thread, .. } | Alternative::Place { thread, .. } = what
             && self.replays
         {
+            // A choice or a store may be the end of a round, and nobody has looked at that yet.
             self.end_marked_round(thread as usize);
         }
         consistent

@@ -15,14 +15,15 @@
 //! # Without tokens
 //! Nobody can look into the local state of live code. There the end of a round is where the thread says so (a marker:
 //! `spin_loop`, `yield_now`), and what lies between two passes of the same marker is a round. The first pass ends a
-//! failed round whose beginning is not known, so one round between two passes is enough to be stuck. An atomic that
+//! failed round whose beginning is not known, so one round between two passes is enough to be stuck, if the thread did
+//! the same looks before the first pass (a loop may begin with its marker). An atomic that
 //! wrote the value it had read, right before a marker, is a failed attempt (to take a test-and-set lock): it is turned
 //! into one that does not write.
 //!
 //! | a round | then the thread |
 //! |---|---|
 //! | only reads, of one moment's memory ([`Idle::Waits`]) | is stuck until a write revisits one of these reads |
-//! | writes, and does exactly what the one before did, having read nothing new of others ([`Idle::Repeats`]) | is stuck, and also goes on if another thread reads what the round has written and overwritten again |
+//! | does what the one before did, and leaves memory as it was ([`Idle::Repeats`]) | is stuck after enough of them (`futile`), and goes on if others come between |
 //! | writes, and has read nothing new of others ([`Idle::Writes`]) | is stuck; what later rounds would write is left out |
 //! | any other | goes on |
 //!
@@ -30,10 +31,6 @@
 //!
 //! Where the first round of all began nobody knows. It need not be known: if a thread did the same right before its first
 //! pass of the marker as in the round after, that round repeats it.
-//!
-//! The second row loses nothing. What a cell holds after a repeated round it held before, so a round whose own
-//! intermediate values nobody reads can be taken out of an execution: who reads a last value of it reads that of the
-//! round before.
 //!
 //! A choice in a round (does a wait with a timeout time out?) is one of both: the other one is explored as well, in each round
 //! that is, so a round that chooses what the one before chose adds nothing more than if it had nothing to choose.
@@ -46,14 +43,14 @@ use weakspot_model::ids::ThreadId;
 use super::Explorer;
 use super::restart::fits;
 use crate::graph::{Event, EventKind, NONE, Status, ThreadEnd};
-use crate::system::{CellId, LeftOut, System, Token};
+use crate::system::{CellId, System, Token};
 
 /// How a round can be without consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Idle {
     /// It only looks.
     Waits,
-    /// It does what the round before did.
+    /// It does what the round before did, and comes to nothing.
     Repeats,
     /// It writes, but has read nothing new.
     Writes,
@@ -69,9 +66,6 @@ pub(super) struct Round {
 
 /// Rounds with news that end with a choice, until all that is left is the first one of what can be chosen.
 const MOST_CHOICES: u32 = 2;
-
-/// Rounds in a row that a thread may repeat because others read what they have written.
-const MOST_REPEATED: u32 = 4;
 
 impl<S: System> Explorer<'_, S> {
     /// The thread has just jumped backwards. If that completes a round of waiting, it is put back to the very state it
@@ -105,7 +99,9 @@ impl<S: System> Explorer<'_, S> {
         let Some(round) = self.idle_round(thread, end.last, end.token) else { return };
         let id = ThreadId::new(thread);
         if fits(self.graph().event(round.first), self.system.pending(id)) {
-            self.judge_round(thread, round);
+            if let Some(round) = self.as_last_round(round, end.token) {
+                self.judge_round(thread, round);
+            }
         } else {
             // It is about to do something else, and so has left the loop.
             self.system.note_end(id);
@@ -128,14 +124,48 @@ impl<S: System> Explorer<'_, S> {
             .then_some(Round { first, last, idle: Idle::Writes })
     }
 
+    /// The round as one that the thread need not go on from, if there have been enough of them.
+    pub(super) fn as_last_round(&self, round: Round, marker: Token) -> Option<Round> {
+        let Round { first, last, idle } = round;
+        match idle {
+            Idle::Waits => self.has_looked_before(first, last, marker).then_some(round),
+            Idle::Repeats => self.futile_round(first, last, marker),
+            Idle::Writes => Some(round),
+        }
+    }
+
     /// Is what these reads have read still there after the last of them, as far as happens-before tells?
-    fn is_of_one_moment(&self, first: u32, last: u32) -> bool {
+    pub(super) fn is_of_one_moment(&self, first: u32, last: u32) -> bool {
         self.all_of_round(first, last, |id| {
             let event = self.graph().event(id);
             let overwritten_by =
                 if event.kind.is_read() { self.graph().write_after(event.cell, event.source) } else { NONE };
             overwritten_by == NONE || !self.graph().happens_before(overwritten_by, last)
         })
+    }
+
+    /// Has the thread looked at the same cells in the round before? What a round has changed nobody knows, so the first
+    /// round of a loop is none that the thread could go on with for ever. One look is its own round before: what it comes
+    /// after, the next one comes after, too.
+    fn has_looked_before(&self, first: u32, last: u32, marker: Token) -> bool {
+        let before = self.graph().event(first).po_prev;
+        if before == NONE {
+            return false;
+        }
+        let (mut one, mut other) = (last, before);
+        loop {
+            let (event, earlier) = (self.graph().event(one), self.graph().event(other));
+            if (event.kind, event.cell) != (earlier.kind, earlier.cell) {
+                return first == last && self.marked_round(before, marker).is_some();
+            }
+            if one == first {
+                return true;
+            }
+            if earlier.po_prev == NONE {
+                return false;
+            }
+            (one, other) = (event.po_prev, earlier.po_prev);
+        }
     }
 
     /// Are all these reads of own writes, or of writes that the thread has read before?
@@ -164,7 +194,7 @@ impl<S: System> Explorer<'_, S> {
         rounds >= MOST_CHOICES
     }
 
-    fn is_own(&self, read: u32) -> bool {
+    pub(super) fn is_own(&self, read: u32) -> bool {
         let event = self.graph().event(read);
         event.source != NONE && self.graph().event(event.source).thread == event.thread
     }
@@ -174,7 +204,7 @@ impl<S: System> Explorer<'_, S> {
         event.read_prev != NONE && self.graph().event(event.read_prev).source == event.source
     }
 
-    fn all_of_round(&self, first: u32, last: u32, mut holds: impl FnMut(u32) -> bool) -> bool {
+    pub(super) fn all_of_round(&self, first: u32, last: u32, mut holds: impl FnMut(u32) -> bool) -> bool {
         let mut id = last;
         loop {
             if !holds(id) {
@@ -187,60 +217,8 @@ impl<S: System> Explorer<'_, S> {
         }
     }
 
-    /// Is this thread, which is stuck after a round that writes, to go on, because another one has read what only a
-    /// further round can write again?
-    pub(super) fn is_roused(&mut self, thread: usize) -> bool {
-        let end = *self.graph().thread(thread);
-        if !self.replays || end.last == NONE || self.graph().event(end.last).stuck {
-            return false;
-        }
-        let Some(first) = self.marked_round(end.last, end.token) else { return false };
-        if !self.has_seen_intermediate(first, end.last) {
-            return false;
-        }
-        let mut rounds = 0;
-        let (mut first, mut last) = (first, end.last);
-        while rounds < MOST_REPEATED && self.repeats_round_before(first, last, end.token) {
-            rounds += 1;
-            last = self.graph().event(first).po_prev;
-            let Some(before) = self.marked_round(last, end.token) else { break };
-            first = before;
-        }
-        if rounds == MOST_REPEATED {
-            self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::Writes);
-        }
-        (1..MOST_REPEATED).contains(&rounds)
-    }
-
-    /// Does another thread read a write of the round that the round itself has overwritten?
-    fn has_seen_intermediate(&self, first: u32, last: u32) -> bool {
-        let mut overwritten = Vec::new();
-        let mut id = last;
-        loop {
-            let event = self.graph().event(id);
-            if event.kind.is_write() {
-                if overwritten.contains(&event.cell) && self.is_read_by_others(id) {
-                    return true;
-                }
-                overwritten.push(event.cell);
-            }
-            if id == first {
-                return false;
-            }
-            id = event.po_prev;
-        }
-    }
-
-    fn is_read_by_others(&self, write: u32) -> bool {
-        let thread = self.graph().event(write).thread;
-        self.graph()
-            .events()
-            .iter()
-            .any(|event| event.kind.is_read() && event.source == write && event.thread != thread && !event.stuck)
-    }
-
     /// The round that a thread is stuck after, if it goes round a loop.
-    fn last_round(&self, thread: usize) -> Option<(u32, u32)> {
+    pub(super) fn last_round(&self, thread: usize) -> Option<(u32, u32)> {
         let ThreadEnd { last, token, .. } = *self.graph().thread(thread);
         if last == NONE || self.graph().event(last).stuck {
             return None;
@@ -319,7 +297,7 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// The first event of the round that ends with `last`: the latest after a pass of the marker.
-    fn marked_round(&self, last: u32, marker: Token) -> Option<u32> {
+    pub(super) fn marked_round(&self, last: u32, marker: Token) -> Option<u32> {
         let mut id = last;
         while id != NONE {
             let event = self.graph().event(id);
@@ -330,34 +308,6 @@ impl<S: System> Explorer<'_, S> {
             id = event.po_prev;
         }
         None
-    }
-
-    /// Does the round do what the one before it did, and read nothing that another thread has written since?
-    fn repeats_round_before(&self, first: u32, last: u32, marker: Token) -> bool {
-        let earlier_last = self.graph().event(first).po_prev;
-        if earlier_last == NONE {
-            return false;
-        }
-        let earlier_first = self.marked_round(earlier_last, marker);
-        let (mut one, mut other) = (last, earlier_last);
-        loop {
-            if other == NONE || !self.repeats(one, other) {
-                return false;
-            }
-            if one == first || Some(other) == earlier_first {
-                // Where the first round of all began nobody knows. That the same was done before is enough.
-                return one == first && earlier_first.is_none_or(|first| other == first);
-            }
-            (one, other) = (self.graph().event(one).po_prev, self.graph().event(other).po_prev);
-        }
-    }
-
-    /// Is this event a repetition of an earlier one of its thread?
-    fn repeats(&self, id: u32, earlier: u32) -> bool {
-        let (event, earlier) = (self.graph().event(id), self.graph().event(earlier));
-        may_repeat(event)
-            && (event.kind, event.cell, event.value) == (earlier.kind, earlier.cell, earlier.value)
-            && (!event.kind.is_read() || event.source == earlier.source || self.is_own(id))
     }
 
     /// If the newest event is the write of an atomic that changed nothing, it goes, with the revisits it made possible.
@@ -383,11 +333,15 @@ impl<S: System> Explorer<'_, S> {
         matches!(event.kind, EventKind::RmwWrite { .. }) && self.graph().event(event.po_prev).value == event.value
     }
 
-    /// Does the round of waiting that ends with this event read nothing that another thread overwrites?
+    /// Does the round of waiting that ends with this event read nothing that another thread overwrites? If the round
+    /// writes: would it read the same in the end?
     pub(super) fn waits_for_ever(&self, last: u32) -> bool {
         let thread = self.graph().event(last).thread;
         let marker = self.graph().thread(thread as usize).token;
         let Some(first) = self.marked_round(last, marker) else { return false };
+        if self.writes(first, last) {
+            return self.would_read_the_same(first, last, NONE) && !self.is_changed_unseen(last);
+        }
         let mut id = last;
         loop {
             let event = self.graph().event(id);
@@ -465,7 +419,7 @@ fn is_look(kind: EventKind) -> bool {
 }
 
 /// May a round with such an event be without consequence? A notification may if nobody waits for it.
-fn may_repeat(event: &Event) -> bool {
+pub(super) fn may_repeat(event: &Event) -> bool {
     match event.kind {
         EventKind::NotifyRead | EventKind::NotifyWrite => event.value == 0,
         EventKind::Signal

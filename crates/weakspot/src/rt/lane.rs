@@ -137,6 +137,8 @@ pub(crate) struct Happened {
     pub(crate) result: i64,
     /// What an atomic has written.
     pub(crate) written: Option<i64>,
+    /// Since its event before, the thread may have changed memory that no event tells of.
+    pub(crate) after_change: bool,
 }
 
 /// A store that is in the buffer of its thread.
@@ -192,6 +194,8 @@ pub(crate) struct Lane {
     pub(crate) issued: Vec<Issued>,
     /// Where waits with a timeout have timed out or not in this run, and how often they have.
     pub(crate) timed: Vec<(Place, u32)>,
+    /// Since its last event it may have changed memory that no event tells of.
+    pub(crate) has_changed: Cell<bool>,
 }
 
 impl Lane {
@@ -222,6 +226,7 @@ impl Lane {
             has_stored: false,
             issued: Vec::new(),
             timed: Vec::new(),
+            has_changed: Cell::new(false),
         }
     }
 
@@ -243,6 +248,7 @@ impl Lane {
         self.has_stored = false;
         self.issued.clear();
         self.timed.clear();
+        self.has_changed.set(false);
     }
 }
 

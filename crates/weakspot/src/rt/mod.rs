@@ -74,6 +74,13 @@ pub fn in_model() -> bool {
     !CURRENT.get().is_null()
 }
 
+/// The current thread of a model may have changed memory that no event tells of.
+pub(crate) fn note_change() {
+    if let Some(runtime) = current() {
+        runtime.state().lanes[runtime.thread.get() as usize].has_changed.set(true);
+    }
+}
+
 /// The number of the current thread of a model.
 #[inline]
 pub(crate) fn current_thread() -> Option<u32> {

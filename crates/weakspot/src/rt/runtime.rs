@@ -503,7 +503,8 @@ impl Runtime {
         let Lane { operation, what, place, .. } = *lane;
         let written = lane.written.take();
         lane.marker = 0;
-        state.log.push(Happened { thread: thread as u32, operation, what, place, result, written });
+        let after_change = lane.has_changed.take();
+        state.log.push(Happened { thread: thread as u32, operation, what, place, result, written, after_change });
     }
 
     /// The numbers of all threads that any run has started.

@@ -173,7 +173,8 @@ impl State {
         self.script.next += 1;
         let lane = &mut self.lanes[thread as usize];
         (lane.marker, lane.place) = (0, place);
-        self.log.push(Happened { thread, operation, what, place, result, written });
+        let after_change = lane.has_changed.take();
+        self.log.push(Happened { thread, operation, what, place, result, written, after_change });
     }
 }
 

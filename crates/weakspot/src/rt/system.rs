@@ -224,7 +224,8 @@ impl System for Live<'_> {
         let Issued { row, place, .. } = lane.issued.remove(at);
         state.causality.commit(object, row);
         let (thread, operation, what) = (u32::from(thread.0), Operation::Commit(object), "commit");
-        state.log.push(Happened { thread, operation, what, place, result: 0, written: None });
+        let after_change = false;
+        state.log.push(Happened { thread, operation, what, place, result: 0, written: None, after_change });
     }
 
     fn save(&self, _thread: ThreadId) -> Option<Token> {
@@ -249,6 +250,20 @@ impl System for Live<'_> {
         let state = self.runtime.state.borrow();
         let lane = &state.lanes[thread.index()];
         if lane.timeouts_here().is_some() { Token(marker_of(lane.place)) } else { Token(0) }
+    }
+
+    fn unseen_changes(&self, thread: ThreadId) -> Vec<u32> {
+        let state = self.runtime.state();
+        let is_own = |happened: &&Happened| {
+            happened.thread == u32::from(thread.0) && !matches!(happened.operation, Operation::Commit(_))
+        };
+        let own = || state.log.iter().filter(is_own);
+        let mut changes: Vec<u32> =
+            own().zip(0..).filter(|(happened, _)| happened.after_change).map(|(_, step)| step).collect();
+        if state.lanes[thread.index()].has_changed.get() {
+            changes.push(own().count() as u32);
+        }
+        changes
     }
 
     fn leave_rounds_out(&mut self, thread: ThreadId, why: LeftOut) {

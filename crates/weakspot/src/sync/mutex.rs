@@ -217,6 +217,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
+        rt::note_change();
         // SAFETY: the guard holds the mutex, and it is borrowed exclusively.
         unsafe { &mut *self.mutex.data.get() }
     }

@@ -246,6 +246,7 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
+        rt::note_change();
         // SAFETY: the guard has write access, and it is borrowed exclusively.
         unsafe { &mut *self.lock.data.get() }
     }
