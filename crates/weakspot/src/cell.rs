@@ -40,9 +40,10 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn with_mut<F: FnOnce(*mut T) -> R, R>(&self, write: F) -> R {
         let _open = self.tracked.begin(true);
+        let data = self.data.get();
         let before = Image::of(&self.data);
-        let result = write(self.data.get());
-        if before.is_none_or(|before| before.is_another(&self.data)) {
+        let result = write(data);
+        if before.is_none_or(|before| before.is_another(data.cast())) {
             rt::note_change();
         }
         result
@@ -107,35 +108,42 @@ impl<T: ?Sized> fmt::Debug for ConstPtr<T> {
 }
 
 /// The bytes of a small value that owns nothing.
-struct Image([MaybeUninit<u8>; Self::MOST]);
+struct Image {
+    bytes: [MaybeUninit<u8>; Self::MOST],
+    size: usize,
+}
 
 impl Image {
     const MOST: usize = 32;
+    /// May the bytes be looked at again although the value may be gone by then? What a model frees stays where it is
+    /// (`rt::memory`).
+    const LASTS: bool =
+        cfg!(all(feature = "allocator", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static")));
 
     /// Of a value outside a model, of a large one, and of one that owns memory which may change while its own bytes do
     /// not, there is none.
     fn of<T: ?Sized>(value: &std::cell::UnsafeCell<T>) -> Option<Self> {
         let size = size_of_val(value);
-        if !rt::in_model() || needs_drop::<T>() || size > Self::MOST {
+        if !Self::LASTS || !rt::in_model() || needs_drop::<T>() || size > Self::MOST {
             return None;
         }
-        let mut image = [MaybeUninit::uninit(); Self::MOST];
+        let mut bytes = [MaybeUninit::uninit(); Self::MOST];
         // SAFETY: the value has so many bytes, and so has the image at least. They may be uninitialised there as here.
-        unsafe { std::ptr::copy_nonoverlapping(value.get().cast::<MaybeUninit<u8>>(), image.as_mut_ptr(), size) };
-        Some(Self(image))
+        unsafe { std::ptr::copy_nonoverlapping(value.get().cast::<MaybeUninit<u8>>(), bytes.as_mut_ptr(), size) };
+        Some(Self { bytes, size })
     }
 
-    /// Does the value have other bytes now? Bytes between its fields may make it look so.
-    #[cfg(unix)]
-    fn is_another<T: ?Sized>(&self, value: &std::cell::UnsafeCell<T>) -> bool {
-        let size = size_of_val(value);
-        // SAFETY: both have so many bytes. The function is opaque to the compiler, so it compares what is in memory.
-        unsafe { libc::memcmp(self.0.as_ptr().cast(), value.get().cast_const().cast(), size) != 0 }
+    /// Are there other bytes now? Those between fields may make it look so.
+    #[cfg(target_os = "linux")]
+    fn is_another(&self, value: *const u8) -> bool {
+        // SAFETY: both have so many bytes, and they are there: see `LASTS`. The function is opaque to the compiler, so it
+        // compares what is in memory.
+        unsafe { libc::memcmp(self.bytes.as_ptr().cast(), value.cast(), self.size) != 0 }
     }
 
     /// There is nobody to ask.
-    #[cfg(not(unix))]
-    fn is_another<T: ?Sized>(&self, _value: &std::cell::UnsafeCell<T>) -> bool {
+    #[cfg(not(target_os = "linux"))]
+    fn is_another(&self, _value: *const u8) -> bool {
         true
     }
 }
