@@ -182,6 +182,8 @@ pub enum LeftOut {
     Fails,
     /// The loop waits for something that is no event, and went on when it had changed: what comes then.
     Unseen,
+    /// The loop goes on because of what other threads write that go round loops as well: more of such rounds.
+    Together,
     /// The loop waits with a timeout, and others go on each time that is over: more of such rounds.
     Timeouts,
 }

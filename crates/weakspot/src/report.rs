@@ -78,7 +78,11 @@ pub struct Violation {
     pub overtaken_by: Option<Party>,
     /// `access` is to the location of `overtaken_by`, which misses it.
     pub(crate) is_missed: bool,
-    /// In how many executions it was seen for the first time in a branch of the exploration.
+    /// How often it was told of: at most once in an execution, and not again in those that begin in the same way if their
+    /// common beginning is known to have it. What is known of a beginning depends on what was explored before, and whoever
+    /// takes over a part of the search knows less. So this number, unlike all others of a report, depends on the number of
+    /// workers. To make it the same, each execution would have to be asked for all its violations again, which costs more
+    /// than the exploration itself; at least one is all it says.
     pub executions: u64,
 }
 
@@ -113,6 +117,10 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
             LeftOut::Unseen => {
                 "waits for something that weakspot does not see (a `std` static or thread-local?): it went on although nothing \
                  had changed that it looks at, and what comes then was not explored"
+            }
+            LeftOut::Together => {
+                "does the same again and again because of what other threads write, which go round loops as well: \
+                 executions with many such rounds were not explored (`max_preemptions` bounds what there is to explore)"
             }
             LeftOut::Timeouts => {
                 "waits with a timeout that may be over again and again while other threads go on: it was taken to wait in the end"

@@ -4,7 +4,7 @@
 use weakspot::cell::UnsafeCell;
 use weakspot::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use weakspot::sync::{Arc, Mutex};
-use weakspot::{Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
+use weakspot::{Bound, Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
 
 use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -354,4 +354,31 @@ fn a_cell_that_could_be_changed_and_is_not_makes_no_difference() {
         }
     });
     assert!(report.verdict == Verdict::Safe && report.exhaustive, "{report}");
+}
+
+/// Each of two threads undoes what the other one has done.
+#[test]
+fn threads_that_undo_each_others_work_are_named() {
+    fn insist(lock: &AtomicBool, value: &AtomicUsize, wanted: usize) {
+        loop {
+            if lock.compare_exchange(false, true, AcqRel, Acquire).is_ok() {
+                let is_so = value.load(Relaxed) == wanted;
+                value.store(wanted, Relaxed);
+                lock.store(false, Release);
+                if is_so {
+                    return;
+                }
+            }
+            hint::spin_loop();
+        }
+    }
+    let report = Builder { max_executions: Some(2_000), ..Builder::default() }.check(|| {
+        let shared = Arc::new((AtomicBool::new(false), AtomicUsize::new(0)));
+        let theirs = shared.clone();
+        let other = thread::spawn(move || insist(&theirs.0, &theirs.1, 1));
+        insist(&shared.0, &shared.1, 2);
+        other.join().unwrap();
+    });
+    assert!(matches!(report.verdict, Verdict::Bounded(Bound::Loops | Bound::Executions)), "{report}");
+    assert!(report.left_out.iter().any(|left_out| left_out.why.contains("again and again")), "{report}");
 }

@@ -58,6 +58,10 @@
 //! disturbed, then by an event that does not depend on what comes after the row: what is read or overwritten there is
 //! overwritten by the row itself. So that event is added while the thread is stuck, and then the thread goes on.
 //!
+//! # Together
+//! Two threads may also undo, again and again, what the other one did: no round is futile, and yet all come to nothing. After
+//! [`MOST_TAKEN_OVER`] rounds of that kind the thread is stuck, whatever it would do alone, and the verdict is bounded.
+//!
 //! # What ends the waiting
 //! Threads that are stuck so at the end would go on for ever, each alone, if all of them would read the same once more.
 //! Whether they would do so together is tried out (`together`).
@@ -73,9 +77,15 @@ use crate::system::{CellId, LeftOut, System, Token};
 /// Rounds in a row that a thread may repeat because others see them.
 const MOST_REPEATED: u32 = 8;
 
+/// Rounds in a row in which a thread does the same and reads new writes of others.
+const MOST_TAKEN_OVER: u32 = 16;
+
 impl<S: System> Explorer<'_, S> {
     /// A round that does what the one before did: the one after which there is no need to go on, if there is one.
     pub(super) fn futile_round(&self, first: u32, last: u32, marker: Token) -> Option<Round> {
+        if self.rounds_taken_over(first, last, marker) >= MOST_TAKEN_OVER {
+            return Some(Round { first, last, idle: Idle::Together });
+        }
         self.last_of_futile_row(first, last, marker).or_else(|| {
             let is_enough = self.repeated_rounds(first, last, marker) >= MOST_REPEATED;
             is_enough.then_some(Round { first, last, idle: Idle::Writes })
@@ -92,6 +102,7 @@ impl<S: System> Explorer<'_, S> {
         if !self.writes(first, last)
             || !self.repeats_round_before(first, last, marker)
             || self.last_of_futile_row(first, last, marker).is_some()
+            || self.rounds_taken_over(first, last, marker) >= MOST_TAKEN_OVER
         {
             return false;
         }
@@ -209,6 +220,26 @@ impl<S: System> Explorer<'_, S> {
         let mut rounds = 0;
         while self.repeats_round_before(first, last, marker) {
             rounds += 1;
+            last = self.graph().event(first).po_prev;
+            let Some(before) = self.marked_round(last, marker) else { break };
+            first = before;
+        }
+        rounds
+    }
+
+    /// How many rounds in a row, up to this one, do what the one before did and read new writes of others. (Those that read
+    /// none do not count.)
+    fn rounds_taken_over(&self, first: u32, last: u32, marker: Token) -> u32 {
+        let (mut first, mut last) = (first, last);
+        let mut rounds = 0;
+        while self.repeats_round_before(first, last, marker) {
+            let mut earlier = self.graph().event(first).po_prev;
+            let takes_none = self.all_of_round(first, last, |id| {
+                let takes = self.takes_over(id, earlier);
+                earlier = self.graph().event(earlier).po_prev;
+                !takes
+            });
+            rounds += u32::from(!takes_none);
             last = self.graph().event(first).po_prev;
             let Some(before) = self.marked_round(last, marker) else { break };
             first = before;

@@ -182,6 +182,11 @@ impl Solo {
 impl<S: System> Explorer<'_, S> {
     /// The thread has come round a loop: what is known of it, if that is enough to go on at once.
     pub(super) fn judge_round(&mut self, thread: usize, round: Round) {
+        if round.idle == Idle::Together {
+            // What comes of it alone is not the question.
+            self.graph_mut().thread_mut(thread).status = Status::Stuck;
+            return self.system.leave_rounds_out(ThreadId::new(thread), LeftOut::Together);
+        }
         let fate = self.loops.fates.get(&self.history_until(thread, round.last)).copied();
         match fate {
             Some(fate) if !self.is_skipped(round, fate) => self.apply_fate(thread, round, fate),
@@ -203,6 +208,7 @@ impl<S: System> Explorer<'_, S> {
             (Fate::Wanders, _) => Some(LeftOut::Clock),
             (Fate::Fails, _) => Some(LeftOut::Fails),
             (_, Idle::Writes) => Some(LeftOut::Writes),
+            (_, Idle::Together) => Some(LeftOut::Together),
         };
         self.graph_mut().thread_mut(thread).status = Status::Stuck;
         if let Some(why) = left_out {

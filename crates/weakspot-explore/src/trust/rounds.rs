@@ -54,6 +54,8 @@ pub(super) enum Idle {
     Repeats,
     /// It writes, but has read nothing new.
     Writes,
+    /// It does, many times in a row, what the round before did, because others write what it reads again and again.
+    Together,
 }
 
 /// A round of a thread without consequence: its first and its last event.
@@ -130,7 +132,7 @@ impl<S: System> Explorer<'_, S> {
         match idle {
             Idle::Waits => self.has_looked_before(first, last, marker).then_some(round),
             Idle::Repeats => self.futile_round(first, last, marker),
-            Idle::Writes => Some(round),
+            Idle::Writes | Idle::Together => Some(round),
         }
     }
 
