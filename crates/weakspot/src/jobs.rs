@@ -3,7 +3,8 @@
 //! Each worker has an OS thread, a runtime and coroutines of its own; parts of the search go from one to another as in
 //! [`weakspot_explore::parallel`], and what comes of them is put together in the order of a single worker. So the answer
 //! does not depend on how many there are; how often a violation was told of does
-//! ([`Violation::executions`](crate::Violation::executions)).
+//! ([`Violation::executions`](crate::Violation::executions)), and how many explorations came to nothing because a loop waits
+//! ([`Report::blocked`](crate::Report::blocked)).
 //!
 //! # What workers could share
 //! - *Atomics, locks and cells* that are older than a run: statics, and what the closure captured. There is one of them,

@@ -164,7 +164,8 @@ pub struct Report {
     pub model: MemoryModel,
     /// SC executions that ran to their end: one for each trace.
     pub executions: u64,
-    /// Explorations that turned out to be no executions.
+    /// Explorations that turned out to be no executions. In models with loops that wait, their number depends on the number
+    /// of workers: what is known to wait is not tried again, and each worker learns that by itself.
     pub blocked: u64,
     /// How often the closure was run.
     pub runs: u64,
