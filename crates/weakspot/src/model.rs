@@ -13,6 +13,7 @@ use crate::impact::{self, Impact};
 use crate::judge::{Found, Judge, borderlines};
 use crate::report::{Bound, LoopLeftOut, Report, Verdict};
 use crate::rt::runtime::{Body, Runtime};
+use crate::rt::statics::Claim;
 use crate::rt::system::Live;
 use crate::rt::{overflow, panics, spare};
 use crate::timeline::Timeline;
@@ -30,7 +31,9 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     overflow::install();
     let start = Instant::now();
     let model = builder.replay.as_deref().and_then(crate::replay::model_asked_for).unwrap_or(builder.model);
+    let claim = Claim::new();
     let runtime = Runtime::new(model, builder.max_threads, Arc::clone(body));
+    runtime.claim.set(Some(claim.number()));
     runtime.strengthen(builder.strengthened.clone());
     if let Some(schedule) = &builder.replay {
         return crate::replay::replay(builder, &runtime, schedule, start);

@@ -18,6 +18,7 @@
 //! | `local` | storage of one run and of one thread |
 //! | `panics` | panics inside a model, kept instead of printed |
 //! | `overflow` | stack overflow, with the name of the thread |
+//! | `statics` | statics, which one model at a time may use |
 //! | `strength` | operations that are made stronger, to try out what helps |
 //! | `stacks` | stacks of coroutines, used again and again |
 //! | `spare` | the memory of checks that are over, used by the next |
@@ -39,6 +40,7 @@ pub(crate) mod runtime;
 pub(crate) mod script;
 pub(crate) mod spare;
 pub(crate) mod stacks;
+pub(crate) mod statics;
 pub(crate) mod strength;
 mod synchronise;
 pub(crate) mod system;

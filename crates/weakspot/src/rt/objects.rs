@@ -3,8 +3,8 @@
 //! A Rust object (an `AtomicUsize`, a `Mutex`) can be made in a `const fn`, so nothing is known of it before its first
 //! use in a run. Then it gets a number, the *object*, and a stamp in the Rust object says so: the number of the run and
 //! the number of the object. The stamp of an object that is made anew is 0, so memory that is used again is a new
-//! object. An object that carries the stamp of an earlier run of the same model (a static, something captured) gets its
-//! first value back.
+//! object. An object that carries the stamp of an earlier run (a static, something captured) gets its first value back: the one
+//! it had before any model used it, or that was written last outside of models.
 //!
 //! Workers that explore parts of a model have runs of their own, and the number of a run says whose it is. Something that
 //! two of them use is shared for real; whoever comes second finds the other's stamp, before it has looked at anything,
@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weakspot_explore::system::UNBOUND;
 
-use super::Place;
 use super::runtime::{Company, Runtime};
+use super::{Place, statics};
 
 /// Bits of a stamp that are not the number of a run.
 const OBJECT_BITS: u32 = 24;
@@ -60,7 +60,7 @@ impl Object {
 pub(crate) struct Stamp {
     /// The run and the number.
     mark: AtomicU64,
-    /// The value before the first run that used it.
+    /// The value before the first run that used it since it was written outside of models.
     first: AtomicU64,
     /// Makes the size of an atomic a power of two: there is code that counts how many fit into a cache line.
     _room: u64,
@@ -69,6 +69,13 @@ pub(crate) struct Stamp {
 impl Stamp {
     pub(crate) const fn new() -> Self {
         Self { mark: AtomicU64::new(0), first: AtomicU64::new(0), _room: 0 }
+    }
+
+    /// Something is written outside of models: what models have done to it counts no more.
+    pub(crate) fn written_outside(&self) {
+        if !statics::is_checking() {
+            self.mark.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Forgets all runs: whoever has it exclusively begins a new life of it.
@@ -100,7 +107,10 @@ impl Stamp {
         if stamp >> OBJECT_BITS == runtime.run.get() {
             return (stamp & (BORN - 1)) as u32;
         }
-        if self.take_over(runtime, stamp, place) {
+        runtime.note_object(std::ptr::from_ref(self).addr());
+        let stamp = self.mark.load(Ordering::Relaxed);
+        self.take_over(runtime, stamp, place);
+        if stamp == 0 {
             self.first.store(value(), Ordering::Relaxed);
         } else {
             reset(self.first.load(Ordering::Relaxed));
@@ -110,10 +120,9 @@ impl Stamp {
         object
     }
 
-    /// The object is used for the first time in this run: true if also for the first time in this model. What another
-    /// worker uses cannot be used.
+    /// The object is used for the first time in this run. What another worker uses cannot be used.
     #[inline]
-    fn take_over(&self, runtime: &Runtime, stamp: u64, place: Place) -> bool {
+    fn take_over(&self, runtime: &Runtime, stamp: u64, place: Place) {
         let run = runtime.run.get();
         let mut is_foreign = runtime.is_foreign(stamp >> OBJECT_BITS);
         let is_new = stamp >> OBJECT_BITS < runtime.first_run;
@@ -124,7 +133,6 @@ impl Stamp {
         if is_foreign {
             runtime.get_in_the_way(place);
         }
-        is_new
     }
 
     /// The number in this run of something without a value.

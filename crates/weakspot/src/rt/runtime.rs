@@ -22,6 +22,7 @@ use super::memory::{Birth, Freed};
 use super::objects::Object;
 use super::script::{Script, Taken};
 use super::spare;
+use super::statics;
 use super::strength::Strengthened;
 use super::tracked::Unfinished;
 use super::watchdog::{self, Pulse};
@@ -143,6 +144,8 @@ pub(crate) struct Runtime {
     free_runs: Cell<(u64, u64)>,
     /// No number of a run of the model is lower.
     pub(crate) first_run: u64,
+    /// The model, as far as statics go; nothing as soon as they are its own.
+    pub(crate) claim: Cell<Option<u64>>,
     /// Are there other workers?
     pub(crate) company: Company,
     /// Other workers have been told the numbers of the threads: there can be no new ones.
@@ -187,6 +190,7 @@ impl Runtime {
             run: Cell::new(0),
             free_runs: Cell::new((0, 0)),
             first_run: RUNS.load(Ordering::Relaxed) << WORKER_BITS,
+            claim: Cell::new(None),
             company: Company::Alone,
             threads_are_known: Cell::new(false),
             in_the_way: Cell::new(false),
@@ -215,12 +219,27 @@ impl Runtime {
     pub(crate) fn for_worker(&self, worker: usize) -> Worker {
         Worker {
             first_run: self.first_run,
+            claim: self.claim.get(),
             company: Company::Worker(worker as u64),
             model: self.model,
             max_threads: self.max_threads,
             body: self.body.clone(),
             strengthened: self.strengthened.changes(),
             observed: self.counts.borrow().observed.clone(),
+        }
+    }
+
+    /// An object is used for the first time in this run. If it is a static, no other model may use statics meanwhile.
+    #[inline]
+    pub(crate) fn note_object(&self, address: usize) {
+        if let Some(claim) = self.claim.get()
+            && statics::is_static(address)
+        {
+            if let Some(pulse) = &self.pulse {
+                pulse.rests();
+            }
+            statics::take(claim);
+            self.claim.set(None);
         }
     }
 
@@ -560,6 +579,7 @@ impl Drop for Runtime {
 /// What a worker needs to make its own runtime.
 pub(crate) struct Worker {
     first_run: u64,
+    claim: Option<u64>,
     company: Company,
     model: MemoryModel,
     max_threads: usize,
@@ -570,9 +590,10 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn runtime(self) -> Runtime {
-        let Self { first_run, company, model, max_threads, body, strengthened, observed } = self;
+        let Self { first_run, claim, company, model, max_threads, body, strengthened, observed } = self;
         let mut runtime = Runtime::new(model, max_threads, body);
         (runtime.first_run, runtime.company) = (first_run, company);
+        runtime.claim.set(claim);
         runtime.strengthen(strengthened);
         runtime.counts.borrow_mut().observed = observed;
         runtime

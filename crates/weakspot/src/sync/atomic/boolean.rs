@@ -33,7 +33,10 @@ macro_rules! fetch {
         #[track_caller]
         pub fn $method(&self, value: bool, order: Ordering) -> bool {
             match rt::current() {
-                None => self.value.$method(value, order),
+                None => {
+                    self.stamp.written_outside();
+                    self.value.$method(value, order)
+                }
                 Some(runtime) => {
                     let new: fn(bool, bool) -> bool = $new;
                     self.modify(runtime, stringify!($method), order, Location::caller(), move |old| new(old, value))

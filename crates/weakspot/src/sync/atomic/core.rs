@@ -242,7 +242,10 @@ macro_rules! common_methods {
         #[track_caller]
         pub fn store(&self, value: $value, order: Ordering) {
             match $current() {
-                None => self.value.store(value, order),
+                None => {
+                    self.stamp.written_outside();
+                    self.value.store(value, order)
+                }
                 Some(runtime) => self.access(runtime, Location::caller()).store($bits(value), order),
             }
         }
@@ -251,7 +254,10 @@ macro_rules! common_methods {
         #[track_caller]
         pub fn swap(&self, value: $value, order: Ordering) -> $value {
             match $current() {
-                None => self.value.swap(value, order),
+                None => {
+                    self.stamp.written_outside();
+                    self.value.swap(value, order)
+                }
                 Some(runtime) => self.modify(runtime, "swap", order, Location::caller(), move |_| value),
             }
         }
@@ -266,6 +272,7 @@ macro_rules! common_methods {
             failure: Ordering,
         ) -> Result<$value, $value> {
             let Some(runtime) = $current() else {
+                self.stamp.written_outside();
                 return self.value.compare_exchange(current, new, success, failure);
             };
             check_failure_order(failure);
@@ -287,6 +294,7 @@ macro_rules! common_methods {
             if rt::in_model() {
                 return self.compare_exchange(current, new, success, failure);
             }
+            self.stamp.written_outside();
             self.value.compare_exchange_weak(current, new, success, failure)
         }
 

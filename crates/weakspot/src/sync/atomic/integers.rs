@@ -71,7 +71,10 @@ macro_rules! atomic_integer {
         #[track_caller]
         pub fn $method(&self, value: $value, order: Ordering) -> $value {
             match rt::current() {
-                None => self.value.$method(value, order),
+                None => {
+                    self.stamp.written_outside();
+                    self.value.$method(value, order)
+                }
                 Some(runtime) => {
                     let $operand = value;
                     self.modify(runtime, stringify!($method), order, Location::caller(), move |$old: $value| $new)
