@@ -31,6 +31,7 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     let start = Instant::now();
     let model = builder.replay.as_deref().and_then(crate::replay::model_asked_for).unwrap_or(builder.model);
     let runtime = Runtime::new(model, builder.max_threads, Arc::clone(body));
+    runtime.lasting.set(builder.lasting);
     runtime.strengthen(builder.strengthened.clone());
     if let Some(schedule) = &builder.replay {
         return crate::replay::replay(builder, &runtime, schedule, start);
