@@ -160,6 +160,8 @@ impl Builder {
         builder.log |= self.log;
         // Threads that yield in loom run again when others have.
         builder.fair = true;
+        // What an access to a cell does last cannot be overtaken in loom.
+        builder.lasting = false;
         builder
     }
 

@@ -37,6 +37,34 @@ fn a_read_and_a_write() {
     loom::model(|| two_threads(read, write));
 }
 
+/// A thread that reads a cell wakes the main thread through the handle in it; the main thread then writes the cell.
+fn woken_through_a_cell(goes_on: bool) {
+    let shared = Arc::new((UnsafeCell::new(thread::current()), AtomicBool::new(false)));
+    let theirs = Arc::clone(&shared);
+    let thread = thread::spawn(move || {
+        theirs.0.with(|handle| {
+            // SAFETY: the main thread writes after it was woken.
+            unsafe { &*handle }.unpark();
+            goes_on.then(|| theirs.1.load(Relaxed));
+        });
+    });
+    thread::park();
+    // SAFETY: the other thread has woken this one, and that was the last it did with the handle.
+    shared.0.with_mut(|handle| unsafe { *handle = thread::current() });
+    thread.join().expect("the other thread does not panic");
+}
+
+#[test]
+fn a_wake_up_may_be_the_last_that_an_access_does() {
+    loom::model(|| woken_through_a_cell(false));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation: Concurrent read and write accesses")]
+fn a_wake_up_in_the_middle_of_an_access() {
+    loom::model(|| woken_through_a_cell(true));
+}
+
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_lock_taken_twice() {

@@ -21,6 +21,7 @@ pub enum FailOn {
 
 /// How a model is checked. [`Builder::new`] takes what the environment says.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Builder {
     /// The memory model of the processor (`WEAKSPOT_MODEL`: `sc`, `tso`, `pso`).
     pub model: MemoryModel,
@@ -39,6 +40,9 @@ pub struct Builder {
     /// without news from other threads (`assert!(rounds < 1000)`) is taken to wait; if nobody can end its waiting, that is
     /// a livelock. Otherwise the failure is reported, since no real scheduler promises anything.
     pub fair: bool,
+    /// An access to a cell lasts until its call is over or its pointer is dropped: who gives up a lock, or wakes somebody,
+    /// while it lasts, lets others race with it. Otherwise what an access does last is taken to come after it, as in loom.
+    pub lasting: bool,
     /// Give up after this time.
     pub max_duration: Option<Duration>,
     /// Threads a model may have.
@@ -74,6 +78,7 @@ impl Default for Builder {
             max_events: 50_000,
             max_spins: 16,
             fair: false,
+            lasting: true,
             max_duration: None,
             max_threads: MAX_THREADS,
             jobs: 1,

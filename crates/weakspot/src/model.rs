@@ -34,6 +34,7 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
     let claim = Claim::new();
     let runtime = Runtime::new(model, builder.max_threads, Arc::clone(body));
     runtime.claim.set(Some(claim.number()));
+    runtime.lasting.set(builder.lasting);
     runtime.strengthen(builder.strengthened.clone());
     if let Some(schedule) = &builder.replay {
         return crate::replay::replay(builder, &runtime, schedule, start);

@@ -162,6 +162,8 @@ pub(crate) struct Runtime {
     /// A wait with a timeout times out once at most, for each thread and place: for searches that do not see that a loop
     /// comes round again.
     pub(crate) times_out_once: Cell<bool>,
+    /// Accesses to cells last until they are over, see `Builder::lasting`.
+    pub(crate) lasting: Cell<bool>,
     /// Operations that are made stronger.
     pub(crate) strengthened: Strengthened,
     pub(crate) thread: Cell<u32>,
@@ -199,6 +201,7 @@ impl Runtime {
             its_turn: Cell::new(false),
             buffered: Cell::new(false),
             times_out_once: Cell::new(false),
+            lasting: Cell::new(true),
             strengthened: Strengthened::default(),
             thread: Cell::new(0),
             model,
@@ -223,6 +226,7 @@ impl Runtime {
             company: Company::Worker(worker as u64),
             model: self.model,
             max_threads: self.max_threads,
+            lasting: self.lasting.get(),
             body: self.body.clone(),
             strengthened: self.strengthened.changes(),
             observed: self.counts.borrow().observed.clone(),
@@ -583,6 +587,7 @@ pub(crate) struct Worker {
     company: Company,
     model: MemoryModel,
     max_threads: usize,
+    lasting: bool,
     body: Body,
     strengthened: Vec<(SourcePlace, Change)>,
     observed: Observed,
@@ -590,10 +595,11 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn runtime(self) -> Runtime {
-        let Self { first_run, claim, company, model, max_threads, body, strengthened, observed } = self;
+        let Self { first_run, claim, company, model, max_threads, lasting, body, strengthened, observed } = self;
         let mut runtime = Runtime::new(model, max_threads, body);
         (runtime.first_run, runtime.company) = (first_run, company);
         runtime.claim.set(claim);
+        runtime.lasting.set(lasting);
         runtime.strengthen(strengthened);
         runtime.counts.borrow_mut().observed = observed;
         runtime

@@ -151,14 +151,22 @@ impl Open {
         }
     }
 
-    /// The access is over. If nothing has happened since it began, nothing is to be checked again.
+    /// The access is over. If nothing has happened since it began, nothing is to be checked again; nor, if it does not last
+    /// until its end, if that was one event.
     fn end(&self) {
         let Some(runtime) = current().filter(|runtime| !runtime.is_free()) else { return };
         self.note_end(runtime);
         let is_known = self.memory.stamp.load(Ordering::Relaxed) >> NUMBER_BITS == runtime.run.get();
-        if is_known && runtime.state().log.len() != self.events && !std::thread::panicking() {
+        if is_known && self.has_lasted(runtime) && !std::thread::panicking() {
             self.memory.access(runtime, self.writes, self.place);
         }
+    }
+
+    fn has_lasted(&self, runtime: &Runtime) -> bool {
+        let state = runtime.state();
+        let since = state.log.get(self.events..).unwrap_or_default();
+        let own = || since.iter().filter(|happened| happened.thread == self.thread).count();
+        if runtime.lasting.get() { !since.is_empty() } else { own() > 1 }
     }
 
     fn note_end(&self, runtime: &Runtime) {
