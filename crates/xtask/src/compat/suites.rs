@@ -193,7 +193,8 @@ pub const SUITES: &[Suite] = &[
     Suite::new("synctools", "0.3.3", &["--test", "test_mcslock", "--test", "test_rwlock"]),
     Suite::new("tachyonix", "0.3.1", LIB).cfg(Some("tachyonix_loom")),
     Suite::new("tagged-index-stack", "0.1.0", &["--test", "loom_aba"]).features("loom"),
-    Suite::new("thingbuf", "0.1.6", LIB).loom_0_5(),
+    // Without debug assertions it does not compile, whoever plays loom.
+    Suite::new("thingbuf", "0.1.6", LIB).flags("-C debug-assertions").loom_0_5(),
     Suite::new("tokio", "1.54.1", LIB)
         .flags("--cfg tokio_unstable -C debug-assertions")
         .features("full,test-util")
