@@ -21,6 +21,7 @@
 //! | `statics` | statics, which one model at a time may use |
 //! | `strength` | operations that are made stronger, to try out what helps |
 //! | `stacks` | stacks of coroutines, used again and again |
+//! | `worker` | the runtimes of workers |
 //! | `spare` | the memory of checks that are over, used by the next |
 //!
 //! # The one ambient thing
@@ -47,6 +48,7 @@ pub(crate) mod system;
 mod tracked;
 mod watchdog;
 mod word;
+mod worker;
 
 use std::cell::Cell;
 use std::io::Write;

@@ -15,7 +15,7 @@ use weakspot_model::ir::FenceKind;
 
 use super::Place;
 use super::causality::Causality;
-use super::counts::{Counts, Observed};
+use super::counts::Counts;
 use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
 use super::memory::{Birth, Freed};
@@ -27,7 +27,6 @@ use super::strength::Strengthened;
 use super::tracked::Unfinished;
 use super::watchdog::{self, Pulse};
 use crate::failure::{Failure, FailureKind, SourcePlace};
-use crate::strengthen::Change;
 
 /// Runs are numbered over all models of the process, so that a stamp names one run. A runtime takes many numbers at once.
 static RUNS: AtomicU64 = AtomicU64::new(1);
@@ -168,7 +167,7 @@ pub(crate) struct Runtime {
     pub(crate) strengthened: Strengthened,
     pub(crate) thread: Cell<u32>,
     pub(crate) model: MemoryModel,
-    max_threads: usize,
+    pub(super) max_threads: usize,
     pub(crate) body: Body,
     pub(crate) state: RefCell<State>,
     pub(crate) storage: Storage,
@@ -215,21 +214,6 @@ impl Runtime {
             failure: RefCell::new(None),
             freed: Freed::default(),
             pulse: watchdog::pulse(),
-        }
-    }
-
-    /// A runtime that explores a part of this one's model.
-    pub(crate) fn for_worker(&self, worker: usize) -> Worker {
-        Worker {
-            first_run: self.first_run,
-            claim: self.claim.get(),
-            company: Company::Worker(worker as u64),
-            model: self.model,
-            max_threads: self.max_threads,
-            lasting: self.lasting.get(),
-            body: self.body.clone(),
-            strengthened: self.strengthened.changes(),
-            observed: self.counts.borrow().observed.clone(),
         }
     }
 
@@ -577,31 +561,5 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         let state = std::mem::replace(self.state.get_mut(), State::empty());
         spare::keep_run(state, self.counts.take());
-    }
-}
-
-/// What a worker needs to make its own runtime.
-pub(crate) struct Worker {
-    first_run: u64,
-    claim: Option<u64>,
-    company: Company,
-    model: MemoryModel,
-    max_threads: usize,
-    lasting: bool,
-    body: Body,
-    strengthened: Vec<(SourcePlace, Change)>,
-    observed: Observed,
-}
-
-impl Worker {
-    pub(crate) fn runtime(self) -> Runtime {
-        let Self { first_run, claim, company, model, max_threads, lasting, body, strengthened, observed } = self;
-        let mut runtime = Runtime::new(model, max_threads, body);
-        (runtime.first_run, runtime.company) = (first_run, company);
-        runtime.claim.set(claim);
-        runtime.lasting.set(lasting);
-        runtime.strengthen(strengthened);
-        runtime.counts.borrow_mut().observed = observed;
-        runtime
     }
 }
