@@ -104,53 +104,51 @@ fn threads_that_get_on_when_they_meet_are_not_caught() {
     assert!(report.verdict == Verdict::Safe && report.executions > 0, "{report}");
 }
 
+/// However often it is tried, the model can fail with "each time".
+fn can_happen_each_time(model: fn(usize)) {
+    for times in 1..=4 {
+        let report = on(MemoryModel::Sc, move || model(times));
+        assert!(panics_with(&report, "each time"), "{times}: {report}");
+    }
+}
+
 /// A rule that looks at what a thread reads and writes, and not at who sees it, loses this.
 #[test]
 fn a_lock_that_is_taken_again_and_again_can_be_seen_so() {
-    for times in 1..=4 {
-        let report = on(MemoryModel::Sc, move || {
-            let shared = Arc::new((AtomicBool::new(false), AtomicUsize::new(0)));
-            let theirs = shared.clone();
-            let other = thread::spawn(move || consume(&theirs.0, &theirs.1));
-            let mut seen = 0;
-            for _ in 0..times {
-                seen += usize::from(shared.0.load(SeqCst) && !shared.0.load(SeqCst));
-            }
-            assert!(seen < times, "each time");
-            shared.1.store(1, SeqCst);
-            other.join().unwrap();
-        });
-        assert!(panics_with(&report, "each time"), "{times}: {report}");
-    }
+    can_happen_each_time(|times| {
+        let shared = Arc::new((AtomicBool::new(false), AtomicUsize::new(0)));
+        let theirs = shared.clone();
+        let other = thread::spawn(move || consume(&theirs.0, &theirs.1));
+        let seen = (0..times).filter(|_| shared.0.load(SeqCst) && !shared.0.load(SeqCst)).count();
+        assert!(seen < times, "each time");
+        shared.1.store(1, SeqCst);
+        other.join().unwrap();
+    });
 }
 
 /// A rule that compares a round with the one before, and not memory, loses this.
 #[test]
 fn a_store_that_others_overwrite_is_made_again_and_again() {
-    for times in 1..=4 {
-        let report = on(MemoryModel::Sc, move || {
-            let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
-            let theirs = shared.clone();
-            let other = thread::spawn(move || {
-                loop {
-                    theirs.0.store(1, Relaxed);
-                    if theirs.1.load(Relaxed) == 1 {
-                        break;
-                    }
-                    hint::spin_loop();
+    can_happen_each_time(|times| {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+        let theirs = shared.clone();
+        let other = thread::spawn(move || {
+            loop {
+                theirs.0.store(1, Relaxed);
+                if theirs.1.load(Relaxed) == 1 {
+                    break;
                 }
-            });
-            let mut seen = 0;
-            for _ in 0..times {
-                shared.0.store(2, Relaxed);
-                seen += usize::from(shared.0.load(Relaxed) == 1);
+                hint::spin_loop();
             }
-            assert!(seen < times, "each time");
-            shared.1.store(1, Relaxed);
-            other.join().unwrap();
         });
-        assert!(panics_with(&report, "each time"), "{times}: {report}");
-    }
+        let overwritten = |_: &usize| {
+            shared.0.store(2, Relaxed);
+            shared.0.load(Relaxed) == 1
+        };
+        assert!((0..times).filter(overwritten).count() < times, "each time");
+        shared.1.store(1, Relaxed);
+        other.join().unwrap();
+    });
 }
 
 /// A round of two looks, of which the last is not made where the loop ends: what that one comes after is needed. Where the
