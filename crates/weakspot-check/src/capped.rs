@@ -1,4 +1,4 @@
-//! A budget that also ends when a search has counted too far.
+//! A budget that also ends when a search has explored too many executions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,20 +10,13 @@ pub struct Capped<'a> {
     inner: &'a dyn Progress,
     asked: &'a Budget,
     most: u64,
-    /// Counts what a search reports: states, or explored graphs.
-    count: fn(u64, u64) -> u64,
     stop: Arc<AtomicBool>,
 }
 
 impl<'a> Capped<'a> {
     /// Ends when more executions than this were explored, of all kinds.
-    pub fn of_executions(inner: &'a dyn Progress, asked: &'a Budget, most: u64) -> Self {
-        Self { inner, asked, most, count: |_, explored| explored, stop: Arc::default() }
-    }
-
-    /// Ends when more states than this are stored.
-    pub fn of_states(inner: &'a dyn Progress, asked: &'a Budget, most: u64) -> Self {
-        Self { inner, asked, most, count: |states, _| states, stop: Arc::default() }
+    pub fn new(inner: &'a dyn Progress, asked: &'a Budget, most: u64) -> Self {
+        Self { inner, asked, most, stop: Arc::default() }
     }
 
     /// The budget for the search that reports here.
@@ -48,11 +41,11 @@ impl Capped<'_> {
 impl Progress for Capped<'_> {
     fn update(&self, states: u64, explored: u64, waiting: u64) {
         self.inner.update(states, explored, waiting);
-        self.look_at((self.count)(states, explored));
+        self.look_at(explored);
     }
 
     fn explored(&self, executions: u64, graphs: u64, covered: f64) {
         self.inner.explored(executions, graphs, covered);
-        self.look_at((self.count)(executions, graphs));
+        self.look_at(graphs);
     }
 }

@@ -17,7 +17,7 @@
 //! | `replayed` | questions 1 and 2 for exactly one schedule |
 //! | `endings` | is there any execution to talk about? |
 //! | `impact` | question 3 |
-//! | `capped` | a budget that ends a search that has counted too far |
+//! | `capped` | a budget that ends a search that has explored too much |
 //! | `violation` | a violation with its cycle and its two executions |
 //! | `relaxed` | from a monitor's finding to the relaxed execution it promises |
 //!
@@ -260,7 +260,7 @@ pub fn check(
         // a monitor does not see that the execution it warns of would be pruned later
         None if program.assumes() => attack("the program assumes something"),
         None => {
-            let capped = Capped::of_executions(progress, budget, PATIENCE);
+            let capped = Capped::new(progress, budget, PATIENCE);
             let why = "the program has no loops";
             let report = stateless::check(program, options, &capped.budget(), &capped, why, None)?;
             if capped.ran_out() { attack("the program has very many executions") } else { Ok(report) }

@@ -17,7 +17,6 @@ use weakspot_model::task::{self, Budget, Progress};
 use weakspot_verify::explicit::{self, ExplicitOptions};
 use weakspot_verify::robust::RobustVerdict;
 
-use crate::capped::Capped;
 use crate::replayed::confirmed;
 use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Sampling, Verdict, Violation, attack, impact};
 
@@ -169,8 +168,7 @@ fn describe(
     if program.assumes() {
         return Ok(Vec::new());
     }
-    let capped = Capped::of_states(progress, budget, side_states(options));
-    let attacks = attack::attacks(program, options, &capped.budget(), &capped)?;
+    let attacks = attack::attacks(program, options, side_states(options), budget, progress)?;
     if attacks.verdict == RobustVerdict::Robust {
         return Err(InternalError::Disagreement);
     }

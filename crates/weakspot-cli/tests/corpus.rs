@@ -140,7 +140,7 @@ fn check(program: &Program, model: MemoryModel, expected: CheckVerdict) -> Answe
         Verdict::Inconclusive(_) => return Answer::Undecided,
         Verdict::Violated(_) => CheckVerdict::Error,
         Verdict::Verified => {
-            let options = RobustOptions { model, all: false, spurious_wakeups: false };
+            let options = RobustOptions::new(model);
             match robust::check(program, options, &Budget::unlimited(), &()).unwrap().verdict {
                 RobustVerdict::Inconclusive(_) => return Answer::Undecided,
                 RobustVerdict::NotRobust => CheckVerdict::Unsafe,

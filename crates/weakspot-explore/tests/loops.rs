@@ -23,7 +23,7 @@ fn run(program: &Program, monitor: MonitorKind, unroll: Option<u32>) -> Outcome 
 }
 
 fn is_robust(program: &Program, model: MemoryModel) -> Option<bool> {
-    let options = RobustOptions { model, all: false, spurious_wakeups: false };
+    let options = RobustOptions::new(model);
     match robust::check(program, options, &Budget::unlimited(), &()).unwrap().verdict {
         RobustVerdict::Robust => Some(true),
         RobustVerdict::NotRobust => Some(false),

@@ -186,7 +186,7 @@ impl Oracle<'_> {
     fn robust(&mut self, program: &Program) -> Result<Answer, FenceError> {
         let FenceOptions { model, spurious_wakeups, goal, .. } = *self.options;
         // all of them only where each makes a clause
-        let options = RobustOptions { model, all: goal == Goal::Robust, spurious_wakeups };
+        let options = RobustOptions { all: goal == Goal::Robust, spurious_wakeups, ..RobustOptions::new(model) };
         let report = robust::check(program, options, self.budget, self.progress)?;
         self.states += report.states;
         Ok(match report.verdict {

@@ -80,7 +80,7 @@ fn tests_of_the_corpus_are_made_store_buffer_safe() {
         for model in [Tso, Pso] {
             let asked = options(model, Goal::Robust);
             let report = ask(&source, &asked);
-            let robust = RobustOptions { model, all: false, spurious_wakeups: false };
+            let robust = RobustOptions::new(model);
             let before = robust::check(&parsed(&source), robust, &Budget::unlimited(), &()).unwrap().verdict;
             let needs = before != RobustVerdict::Robust;
             assert_eq!(matches!(report.verdict, FenceVerdict::Fenced), needs, "{} {}", source.name, model.name());

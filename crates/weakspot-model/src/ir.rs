@@ -106,6 +106,16 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// The operand that picks the cell; a constant where there is nothing to pick.
+    fn index(self) -> Operand {
+        match self {
+            Self::Fixed(_) => Operand::Const(0),
+            Self::Indexed { index, .. } => index,
+        }
+    }
+}
+
 /// Kinds of fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FenceKind {
@@ -328,6 +338,47 @@ impl Instr {
                 | Self::Notify { .. }
         )
     }
+
+    /// Calls `with` for each constant or register it works with; what it writes to is none of them.
+    pub fn for_each_operand(&self, mut with: impl FnMut(Operand)) {
+        match *self {
+            Self::Load { place, .. } => with(place.index()),
+            Self::Store { place, value } => {
+                with(place.index());
+                with(value);
+            }
+            Self::Rmw { place, op, .. } => {
+                with(place.index());
+                match op {
+                    RmwOp::Cas { old, new } | RmwOp::CompareExchange { old, new } => {
+                        with(old);
+                        with(new);
+                    }
+                    RmwOp::Swap(value) | RmwOp::Add(value) | RmwOp::Or(value) | RmwOp::And(value) => with(value),
+                }
+            }
+            Self::Choose { lo, hi, .. } => {
+                with(lo);
+                with(hi);
+            }
+            Self::Set { value, .. } | Self::Unary { value, .. } => with(value),
+            Self::Binary { left, right, .. } => {
+                with(left);
+                with(right);
+            }
+            Self::Branch { cond, .. } | Self::Assert { cond, .. } | Self::Assume { cond } => with(cond),
+            Self::Fence(_)
+            | Self::Lock(_)
+            | Self::Unlock(_)
+            | Self::Wait { .. }
+            | Self::Notify { .. }
+            | Self::LeaveCritical
+            | Self::EnterCritical
+            | Self::Jump { .. }
+            | Self::ThreadRegister { .. }
+            | Self::End => {}
+        }
+    }
 }
 
 impl Program {
@@ -345,6 +396,19 @@ impl Program {
     pub fn assumes(&self) -> bool {
         let mut code = self.threads.iter().flat_map(|thread| &thread.code);
         code.any(|instr| matches!(instr, Instr::Assume { .. }))
+    }
+
+    /// The largest number that stands in the text: a constant, or where a cell begins; without its sign.
+    pub fn largest_constant(&self) -> u64 {
+        let mut largest = self.locations.iter().map(|location| location.init.unsigned_abs()).max().unwrap_or(0);
+        for instr in self.threads.iter().chain(&self.final_block).flat_map(|thread| &thread.code) {
+            instr.for_each_operand(|operand| {
+                if let Operand::Const(value) = operand {
+                    largest = largest.max(value.unsigned_abs());
+                }
+            });
+        }
+        largest
     }
 
     /// Initial memory, one value for each location.

@@ -11,7 +11,7 @@
 //! Deliberately absent: values. A branch is taken to go both ways.
 
 use crate::ids::{Pc, Reg};
-use crate::ir::{Instr, Operand, Place, RmwOp, Thread};
+use crate::ir::{Instr, Operand, Thread};
 use crate::local::LocalState;
 
 /// The live registers of each instruction of a thread.
@@ -122,62 +122,18 @@ fn written(instr: &Instr) -> Option<Reg> {
 
 /// Calls `read` for each register an instruction reads.
 fn for_each_read(instr: &Instr, read: &mut impl FnMut(Reg)) {
-    let mut operand = |operand: Operand| {
+    instr.for_each_operand(|operand| {
         if let Operand::Reg(reg) = operand {
             read(reg);
         }
-    };
-    match *instr {
-        Instr::Load { place, .. } => operand(index_of(place)),
-        Instr::Store { place, value } => {
-            operand(index_of(place));
-            operand(value);
-        }
-        Instr::Rmw { place, op, .. } => {
-            operand(index_of(place));
-            match op {
-                RmwOp::Cas { old, new } | RmwOp::CompareExchange { old, new } => {
-                    operand(old);
-                    operand(new);
-                }
-                RmwOp::Swap(value) | RmwOp::Add(value) | RmwOp::Or(value) | RmwOp::And(value) => operand(value),
-            }
-        }
-        Instr::Choose { lo, hi, .. } => {
-            operand(lo);
-            operand(hi);
-        }
-        Instr::Set { value, .. } | Instr::Unary { value, .. } => operand(value),
-        Instr::Binary { left, right, .. } => {
-            operand(left);
-            operand(right);
-        }
-        Instr::Branch { cond, .. } | Instr::Assert { cond, .. } | Instr::Assume { cond } => operand(cond),
-        Instr::Fence(_)
-        | Instr::Lock(_)
-        | Instr::Unlock(_)
-        | Instr::Wait { .. }
-        | Instr::Notify { .. }
-        | Instr::LeaveCritical
-        | Instr::EnterCritical
-        | Instr::Jump { .. }
-        | Instr::ThreadRegister { .. }
-        | Instr::End => {}
-    }
-}
-
-/// The operand that picks the cell; a constant where there is nothing to pick.
-fn index_of(place: Place) -> Operand {
-    match place {
-        Place::Fixed(_) => Operand::Const(0),
-        Place::Indexed { index, .. } => index,
-    }
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ids::{Loc, Site};
+    use crate::ir::Place;
     use crate::ir::{BinaryOp, Register};
 
     fn thread(code: Vec<Instr>, observed: &[bool]) -> Thread {

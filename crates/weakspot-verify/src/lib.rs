@@ -15,6 +15,7 @@
 
 pub mod abstraction;
 pub mod explicit;
+mod growth;
 mod intern;
 pub mod litmus;
 pub mod portfolio;

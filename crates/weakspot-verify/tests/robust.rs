@@ -16,7 +16,7 @@ use weakspot_verify::robust::{self, RobustOptions, RobustReport, RobustVerdict};
 const BOUNDS: Bounds = Bounds { visits: 60_000, buffer: None };
 
 fn check(program: &Program, model: MemoryModel, all: bool) -> RobustReport {
-    check_with(program, RobustOptions { model, all, spurious_wakeups: false })
+    check_with(program, RobustOptions { all, ..RobustOptions::new(model) })
 }
 
 fn check_with(program: &Program, options: RobustOptions) -> RobustReport {
@@ -35,7 +35,7 @@ fn judge(sketch: &Sketch, model: MemoryModel, spurious_wakeups: bool) -> Option<
     let program = sketch.program();
     let robust = is_robust(&program, model, spurious_wakeups)?;
     let expected = if robust { RobustVerdict::Robust } else { RobustVerdict::NotRobust };
-    let options = RobustOptions { model, all: false, spurious_wakeups };
+    let options = RobustOptions { spurious_wakeups, ..RobustOptions::new(model) };
     Some((robust, check_with(&program, options).verdict == expected))
 }
 

@@ -368,7 +368,7 @@ fn store_buffers_do_the_harm_that_they_do_to_the_reference_machine_in_loops() {
 }
 
 fn is_robust(program: &Program, model: MemoryModel) -> bool {
-    let options = RobustOptions { model, all: false, spurious_wakeups: false };
+    let options = RobustOptions::new(model);
     robust::check(program, options, &Budget::unlimited(), &()).unwrap().verdict == RobustVerdict::Robust
 }
 

@@ -211,7 +211,9 @@ impl<'a> Answer<'a> {
         let CheckReport { states, executions, blocked, borderline, why, .. } = *self.report;
         let mut text = match self.report.engine {
             Engine::Attack => {
-                format!("  attack engine ({why}; unbounded and exact): {states} states")
+                let extent =
+                    if self.report.exhaustive { "unbounded and exact" } else { "not all states were looked at" };
+                format!("  attack engine ({why}; {extent}): {states} states")
             }
             Engine::Stateless => {
                 let plural = if executions == 1 { "" } else { "s" };

@@ -74,6 +74,9 @@ pub struct ExplicitOptions {
     pub spurious_wakeups: bool,
     /// Stop after this many states.
     pub max_states: Option<u64>,
+    /// Stop when there are many states and the newest has a greater value, without its sign: there may be no end of them.
+    /// It is looked at now and then only.
+    pub max_value: Option<u64>,
 }
 
 impl ExplicitOptions {
@@ -94,6 +97,7 @@ impl ExplicitOptions {
             allow_deadlock: false,
             spurious_wakeups: false,
             max_states: None,
+            max_value: None,
         }
     }
 }

@@ -20,6 +20,7 @@ use super::stubborn::{Failure, Successors};
 use super::successors::{self, Role};
 use super::tables::Tables;
 use super::{ExplicitOptions, config::Step};
+use crate::growth;
 
 /// Look at clock, memory and cancellation once in this many states …
 const STATES_BETWEEN_CHECKS: u32 = 2048;
@@ -165,6 +166,16 @@ impl<'s, 'p, const W: usize> Worker<'s, 'p, W> {
             self.board.stop(Limit::Memory);
         }
         self.board.publish(self.exchange.me(), self.counters);
+        if self.store.len() >= growth::MANY_STATES && self.options.max_value.is_some_and(|most| self.has_grown(most)) {
+            self.board.stop(Limit::States(self.board.total().states));
+        }
+    }
+
+    /// Has the newest state a value greater than this?
+    fn has_grown(&self, most: u64) -> bool {
+        let newest = self.tables.components().materialize(self.store.row(self.store.len() - 1));
+        let registers = newest.threads.iter().map(|thread| thread.local.registers.as_slice());
+        growth::is_past(most, registers.chain([newest.memory.as_slice()]))
     }
 
     /// A state in which nothing can happen.

@@ -9,6 +9,7 @@ use weakspot_model::machine::Phase;
 use super::RobustOptions;
 use super::locals::{Locals, PRUNED, STOPPED};
 use super::space::StateSpace;
+use crate::growth;
 use crate::intern::Interner;
 use crate::threads::LocalId;
 
@@ -202,6 +203,14 @@ impl<'p> Attack<'p> {
             + self.memories.len() as u64 * (cells * 8 + 40)
             + self.shadows.len() as u64 * 96
             + self.shades.len() as u64 * (cells + 80)
+    }
+
+    /// Has a state a value greater than this, without its sign?
+    pub fn has_grown(&self, state: &[u32], most: u64) -> bool {
+        let memory = self.memories.get(state[self.count()]).as_slice();
+        let local = |thread: ThreadId| LocalId(state[thread.index()]);
+        let registers = self.program.thread_ids().map(|thread| self.threads.registers(thread, local(thread)));
+        growth::is_past(most, registers.chain([memory]))
     }
 
     /// Stores the initial state, if there is any execution at all.

@@ -58,6 +58,11 @@ impl<'p> Locals<'p> {
         if id == STOPPED { Pause::End } else { self.threads[thread.index()].pause(id) }
     }
 
+    /// The values of its registers; none if it has stopped.
+    pub fn registers(&self, thread: ThreadId, id: LocalId) -> &[i64] {
+        if id == STOPPED { &[] } else { &self.threads[thread.index()].local(id).state.registers }
+    }
+
     /// Running, or where in a `wait`.
     pub fn phase(&self, thread: ThreadId, id: LocalId) -> Phase {
         if id == STOPPED { Phase::Running } else { self.threads[thread.index()].local(id).phase }

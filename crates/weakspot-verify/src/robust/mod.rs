@@ -66,6 +66,7 @@ use weakspot_model::machine::Action;
 use weakspot_model::replay::ReplayError;
 use weakspot_model::task::{Budget, Limit, Progress};
 
+use crate::growth;
 use attack::{Attack, Move, Successor};
 use space::{StateIndex, StateSpace};
 
@@ -80,6 +81,24 @@ pub struct RobustOptions {
     pub all: bool,
     /// May a waiting thread wake without a notification?
     pub spurious_wakeups: bool,
+    /// Stop after this many states.
+    pub max_states: Option<u64>,
+    /// As for [`crate::explicit::ExplicitOptions::max_value`].
+    pub max_value: Option<u64>,
+}
+
+impl RobustOptions {
+    /// The first violation under a model, however long it takes.
+    pub fn new(model: MemoryModel) -> Self {
+        Self { model, all: false, spurious_wakeups: false, max_states: None, max_value: None }
+    }
+
+    /// Why to stop with this many states, if there is a reason.
+    fn exceeded_by(&self, states: usize, has_grown: impl FnOnce(u64) -> bool) -> Option<Limit> {
+        let too_many = self.max_states.is_some_and(|most| states as u64 > most);
+        let grows = || states >= growth::MANY_STATES && self.max_value.is_some_and(has_grown);
+        (too_many || grows()).then_some(Limit::States(states as u64))
+    }
 }
 
 /// One way to be not robust, for each pair of accesses (paper 004 groups violations so).
@@ -126,6 +145,8 @@ pub struct RobustReport {
     pub verdict: RobustVerdict,
     /// At most one for each pair of accesses, in a fixed order; the first is the one that was found first.
     pub violations: Vec<Violation>,
+    /// What kept it from looking at everything. (It need not, if one violation is enough and there is one.)
+    pub limit: Option<Limit>,
     /// States of the instrumented program that were stored.
     pub states: u64,
     /// Transitions taken.
@@ -142,7 +163,8 @@ pub fn check(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<RobustReport, ReplayError> {
-    let mut report = RobustReport { verdict: RobustVerdict::Robust, violations: Vec::new(), states: 0, transitions: 0 };
+    let mut report =
+        RobustReport { verdict: RobustVerdict::Robust, violations: Vec::new(), limit: None, states: 0, transitions: 0 };
     if options.model == MemoryModel::Sc {
         return Ok(report);
     }
@@ -170,8 +192,11 @@ pub fn check(
         next = next.following();
         if next.index().is_multiple_of(CHECK_EVERY) {
             progress.update(space.len() as u64, report.transitions, (space.len() - next.index()) as u64);
-            if let Some(limit) = budget.exhausted(space.bytes() + attack.bytes()) {
+            let newest = || space.get(space.newest()).expect("invariant: there is a first state");
+            let exceeded = options.exceeded_by(space.len(), |most| attack.has_grown(newest(), most));
+            if let Some(limit) = budget.exhausted(space.bytes() + attack.bytes()).or(exceeded) {
                 report.states = space.len() as u64;
+                report.limit = Some(limit);
                 if report.violations.is_empty() {
                     report.verdict = RobustVerdict::Inconclusive(limit);
                 }

@@ -61,6 +61,11 @@ impl StateSpace {
         self.words.len() / self.width
     }
 
+    /// The state that was found last.
+    pub fn newest(&self) -> StateIndex {
+        StateIndex(self.len() as u32 - 1)
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
         let table = self.table.capacity() * (size_of::<u32>() + 1);

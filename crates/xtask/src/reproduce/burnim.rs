@@ -142,7 +142,7 @@ impl Experiment {
     }
 
     fn is_safe(&self, program: &Program, model: MemoryModel) -> Result<bool, ChoreError> {
-        let options = RobustOptions { model, all: false, spurious_wakeups: false };
+        let options = RobustOptions::new(model);
         let report = robust::check(program, options, &Budget::unlimited(), &())
             .map_err(|error| ChoreError::engine(self.program, &error))?;
         Ok(report.verdict == RobustVerdict::Robust)
