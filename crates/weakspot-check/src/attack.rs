@@ -6,6 +6,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::task::{self, Budget, Limit, Progress};
 use weakspot_verify::explicit::{self, ExplicitOptions, ExplicitReport};
+use weakspot_verify::growth::suspicious_value;
 use weakspot_verify::robust::{self, RobustOptions, RobustReport, RobustVerdict};
 
 use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Violation, endings, impact};
@@ -13,12 +14,6 @@ use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Verdict, Vi
 /// States of the first look at each question: most programs have fewer, and where there is no end of SC states a violation
 /// should be found all the same.
 const FEW_STATES: u64 = 100_000;
-
-/// A value is taken to grow without bound when it is this many times the largest number of the program …
-const FAR_BEYOND: u64 = 1000;
-
-/// … which counts as this one, if it is smaller.
-const SMALL_NUMBER: u64 = 100;
 
 /// Answers questions 1 and 2, and 3 if need be. Each search may store `max_states` states; without that it heeds no sign of
 /// having no end.
@@ -97,7 +92,7 @@ impl Search<'_> {
     }
 
     fn question_1(self, max_states: Option<u64>) -> Result<ExplicitReport, InternalError> {
-        let max_value = max_states.map(|_| self.largest_value());
+        let max_value = max_states.map(|_| suspicious_value(self.program));
         let search = ExplicitOptions { max_states, max_value, ..self.options.explicit(MemoryModel::Sc) };
         Ok(explicit::try_verify(self.program, &search, self.budget, self.progress)?)
     }
@@ -106,13 +101,9 @@ impl Search<'_> {
     fn attacks(self, max_states: Option<u64>) -> Result<RobustReport, InternalError> {
         let CheckOptions { model, all, spurious_wakeups, .. } = *self.options;
         let model = if may_reorder(self.program, model) { model } else { MemoryModel::Sc };
-        let max_value = max_states.map(|_| self.largest_value());
+        let max_value = max_states.map(|_| suspicious_value(self.program));
         let attack = RobustOptions { model, all, spurious_wakeups, max_states, max_value };
         Ok(robust::check(self.program, attack, self.budget, self.progress)?)
-    }
-
-    fn largest_value(self) -> u64 {
-        self.program.largest_constant().max(SMALL_NUMBER).saturating_mul(FAR_BEYOND)
     }
 }
 

@@ -7,6 +7,7 @@ use weakspot_model::replay::Witness;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 use weakspot_verify::abstraction::{self, AbstractOptions, AbstractVerdict};
 use weakspot_verify::explicit::{self, ExplicitOptions};
+use weakspot_verify::growth::suspicious_value;
 use weakspot_verify::portfolio;
 use weakspot_verify::robust::{self, RobustOptions, RobustVerdict};
 use weakspot_verify::symbolic::{self, SymbolicOptions};
@@ -101,7 +102,7 @@ impl Oracle<'_> {
                 AbstractVerdict::Inconclusive(limit) => Calm::Undecided(limit.into()),
             });
         }
-        let search = self.search(MemoryModel::Sc, Effort::Full);
+        let search = self.search(program, MemoryModel::Sc, Effort::Full);
         let report = explicit::try_verify(program, &search, self.budget, self.progress)?;
         self.states += report.states;
         Ok(match report.verdict {
@@ -122,7 +123,7 @@ impl Oracle<'_> {
 
     /// The engine that is asked for alone, buffers bounded; a proof only if no buffer wanted to pass the largest bound.
     fn explicit(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {
-        let search = self.search(self.options.model, effort);
+        let search = self.search(program, self.options.model, effort);
         let climbed = portfolio::climb(program, &search, effort.buffer_bounds(), self.budget, self.progress)?;
         self.states += climbed.states;
         Ok(climbed.verdict.into())
@@ -163,7 +164,7 @@ impl Oracle<'_> {
 
     /// Explicit search first; where stores fill every buffer, the engines for unbounded ones.
     fn any_engine(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {
-        let search = self.search(self.options.model, effort);
+        let search = self.search(program, self.options.model, effort);
         let climbed = portfolio::climb(program, &search, effort.buffer_bounds(), self.budget, self.progress)?;
         self.states += climbed.states;
         let Verdict::Inconclusive(reached) = climbed.verdict else { return Ok(climbed.verdict.into()) };
@@ -186,7 +187,13 @@ impl Oracle<'_> {
     fn robust(&mut self, program: &Program) -> Result<Answer, FenceError> {
         let FenceOptions { model, spurious_wakeups, goal, .. } = *self.options;
         // all of them only where each makes a clause
-        let options = RobustOptions { all: goal == Goal::Robust, spurious_wakeups, ..RobustOptions::new(model) };
+        let options = RobustOptions {
+            model,
+            all: goal == Goal::Robust,
+            spurious_wakeups,
+            max_states: Some(Effort::Full.max_states()),
+            max_value: self.max_value(program),
+        };
         let report = robust::check(program, options, self.budget, self.progress)?;
         self.states += report.states;
         Ok(match report.verdict {
@@ -198,10 +205,22 @@ impl Oracle<'_> {
         })
     }
 
-    fn search(&self, model: MemoryModel, effort: Effort) -> ExplicitOptions {
+    /// Who gave a limit waits until it is reached.
+    fn max_value(&self, program: &Program) -> Option<u64> {
+        let is_limited = self.budget.deadline.is_some() || self.budget.memory.is_some();
+        (!is_limited).then(|| suspicious_value(program))
+    }
+
+    fn search(&self, program: &Program, model: MemoryModel, effort: Effort) -> ExplicitOptions {
         let FenceOptions { jobs, allow_deadlock, spurious_wakeups, .. } = *self.options;
-        let max_states = Some(effort.max_states());
-        ExplicitOptions { jobs, allow_deadlock, spurious_wakeups, max_states, ..ExplicitOptions::new(model) }
+        ExplicitOptions {
+            jobs,
+            allow_deadlock,
+            spurious_wakeups,
+            max_states: Some(effort.max_states()),
+            max_value: self.max_value(program),
+            ..ExplicitOptions::new(model)
+        }
     }
 }
 

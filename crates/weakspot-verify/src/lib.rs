@@ -5,6 +5,7 @@
 //! | [`abstraction`] | finite abstractions of unbounded buffers and of values |
 //! | [`threads`] | the automaton of one thread: local states as numbers, for all engines |
 //! | [`explicit`] | every reachable state, one by one; buffers up to a bound |
+//! | [`growth`] | a sign that there is no end of states |
 //! | [`litmus`] | every execution of a litmus test, by the axioms |
 //! | [`robust`] | store-buffer safety with unbounded loops and buffers, by attacks |
 //! | [`portfolio`] | several engines for one question |
@@ -15,7 +16,7 @@
 
 pub mod abstraction;
 pub mod explicit;
-mod growth;
+pub mod growth;
 mod intern;
 pub mod litmus;
 pub mod portfolio;

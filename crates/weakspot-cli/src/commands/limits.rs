@@ -62,6 +62,6 @@ pub fn advice(limit: Limit) -> &'static str {
         Limit::Time => "raise --time-limit, or make the program smaller",
         Limit::Memory => "raise --memory-limit, or make the program smaller",
         Limit::Cancelled => "run it again to get an answer",
-        Limit::States(_) => "make the program smaller",
+        Limit::States(_) => "make the program smaller, and see to it that no value grows without bound",
     }
 }

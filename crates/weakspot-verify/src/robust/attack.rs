@@ -1,7 +1,7 @@
 //! The instrumented program of the attack reduction and its transitions; see the [module above](super).
 
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ids::{Loc, MutexId, Pc, ThreadId};
+use weakspot_model::ids::{Loc, MutexId, Pc, Site, ThreadId};
 use weakspot_model::ir::{FenceKind, Instr, Place, Program};
 use weakspot_model::local::{self, Pause};
 use weakspot_model::machine::Phase;
@@ -203,6 +203,14 @@ impl<'p> Attack<'p> {
             + self.memories.len() as u64 * (cells * 8 + 40)
             + self.shadows.len() as u64 * 96
             + self.shades.len() as u64 * (cells + 80)
+    }
+
+    /// The delayed store and the access that a move makes, if violations are told apart by them.
+    pub fn pair(&self, state: &[u32], by: Move) -> Option<(Site, Site)> {
+        let target = self.targets.get(Here::read(state, self.count()).target).as_ref()?;
+        let site = |thread: ThreadId, pc: Pc| self.program.threads[thread.index()].sites[pc.index()];
+        let access = self.threads.pc(by.thread, LocalId(state[by.thread.index()]));
+        Some((site(target.attacker, target.store?), site(by.thread, access)))
     }
 
     /// Has a state a value greater than this, without its sign?

@@ -153,6 +153,13 @@ pub struct RobustReport {
     pub transitions: u64,
 }
 
+impl RobustReport {
+    /// Is there a violation of this pair of accesses?
+    fn knows(&self, pair: (Site, Site)) -> bool {
+        self.violations.iter().any(|known| (known.store.site, known.access.site) == pair)
+    }
+}
+
 /// How often (in expanded states) the budget is looked at.
 const CHECK_EVERY: usize = 1 << 12;
 
@@ -180,6 +187,10 @@ pub fn check(
             match successor {
                 Successor::State { words, by } => space.insert(&words, Some((next, by))),
                 Successor::Cycle { by, .. } => {
+                    let pair = space.get(next).and_then(|state| attack.pair(state, by));
+                    if pair.is_some_and(|pair| report.knows(pair)) {
+                        continue;
+                    }
                     let moves = space.path_to(next, by);
                     let added = add_violation(program, options, &moves, &mut report)?;
                     if added && !options.all {
@@ -218,7 +229,7 @@ fn add_violation(
     let Some(violation) = witness::build(program, options, moves)? else { return Ok(false) };
     report.verdict = RobustVerdict::NotRobust;
     let pair = (violation.store.site, violation.access.site);
-    if report.violations.iter().all(|known| (known.store.site, known.access.site) != pair) {
+    if !report.knows(pair) {
         report.violations.push(violation);
     }
     Ok(true)
