@@ -178,8 +178,8 @@ impl Search<'_, '_> {
                 let known = self.runtime.failure.take();
                 known.unwrap_or_else(|| crate::rt::panics::take_failure(self.runtime, thread as u32, None))
             }
-            Rest::Deadlock => Failure::new(FailureKind::Deadlock, self.runtime.describe_waiting()),
-            Rest::Livelock => Failure::new(FailureKind::Livelock, self.runtime.describe_waiting()),
+            Rest::Deadlock => self.runtime.deadlock(),
+            Rest::Livelock => self.runtime.livelock(),
         };
         let timeline = Timeline::of_run(self.runtime);
         Some(Ended::Badly(Box::new(Harm {

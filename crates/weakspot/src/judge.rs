@@ -402,15 +402,12 @@ impl Visitor<Live<'_>> for Judge<'_> {
                 None
             }
             Ending::Wrong => runtime.failure.take(),
-            Ending::Deadlock => {
-                let message = format!("deadlock: nobody can go on{}", runtime.describe_waiting());
-                Some(Failure::new(FailureKind::Deadlock, message))
-            }
+            Ending::Deadlock => Some(runtime.deadlock()),
             Ending::Livelock => {
-                let message = format!("livelock: nobody can end the waiting{}", runtime.describe_waiting());
+                let livelock = runtime.livelock();
                 let ends = runtime.ends_nevertheless();
                 self.report.blocked += u64::from(ends);
-                (!ends).then(|| Failure::new(FailureKind::Livelock, message))
+                (!ends).then_some(livelock)
             }
             Ending::TooLong => Some(longest_loop(runtime, self.builder.max_events)),
         };

@@ -138,10 +138,10 @@ fn run(builder: &Builder, runtime: &Runtime, model: MemoryModel, moves: &[Move],
         Rest::Failed(thread) => {
             Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
         }
-        Rest::Deadlock => Some(Failure::new(FailureKind::Deadlock, format!("deadlock{}", runtime.describe_waiting()))),
+        Rest::Deadlock => Some(runtime.deadlock()),
         Rest::Livelock => {
-            let message = format!("livelock{}", runtime.describe_waiting());
-            (!runtime.ends_nevertheless()).then(|| Failure::new(FailureKind::Livelock, message))
+            let livelock = runtime.livelock();
+            (!runtime.ends_nevertheless()).then_some(livelock)
         }
     }
 }

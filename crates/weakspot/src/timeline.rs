@@ -67,6 +67,11 @@ fn moment(happened: &Happened) -> Option<Moment> {
         Operation::Load(_) => format!("load: {result}"),
         Operation::Store(_, value) => format!("store {}", value as i64),
         Operation::InterlockedStore(_, value) => format!("store {} (SeqCst)", value as i64),
+        // The word of a lock or a channel means nothing to its users.
+        Operation::Rmw { may_block: true, .. } if what.starts_with("RwLock::try_") => {
+            format!("{what}: {}", if written.is_some() { "acquired" } else { "held" })
+        }
+        Operation::Rmw { may_block: true, .. } => what.to_owned(),
         Operation::Rmw { .. } => match written {
             Some(new) => format!("{what}: {result} -> {new}"),
             None => format!("{what}: {result}"),

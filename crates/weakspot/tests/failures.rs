@@ -119,7 +119,7 @@ fn a_deadlock_says_who_waits_for_what() {
             drop(guard);
             thread.join().unwrap();
         },
-        &["deadlock", "thread 0 (main) waits for a mutex that thread 1 holds", "that thread 0 holds"],
+        &["deadlock", "thread 0 (main) waits for a mutex that thread 1 holds", "that thread 0 (main) holds"],
     );
     assert!(matches!(report.failure.unwrap().kind, FailureKind::Deadlock));
 }
@@ -327,4 +327,95 @@ fn events_of_locks_are_where_the_test_calls_them() {
     let moments = &report.timeline.as_ref().unwrap().moments;
     assert!(moments.iter().any(|moment| moment.text.contains("end of read")), "{report}");
     assert!(moments.iter().all(|moment| moment.place.file.ends_with("failures.rs")), "{report}");
+}
+
+#[test]
+fn a_deadlock_on_a_readers_writer_lock_says_who_reads_and_who_writes() {
+    let line = line!() + 8;
+    let one_waits_for_readers = || {
+        let (lock, gate) = (Arc::new(RwLock::new(0)), Arc::new(Mutex::new(())));
+        let held = gate.lock().unwrap();
+        let reader = |name: &str| {
+            let (lock, gate) = (lock.clone(), gate.clone());
+            let body = move || {
+                drop(lock.read().unwrap());
+                let _reads = lock.read().unwrap();
+                drop(gate.lock().unwrap());
+            };
+            thread::Builder::new().name(name.to_owned()).spawn(body).unwrap()
+        };
+        let (one, two) = (reader("one"), reader("two"));
+        drop(lock.write().unwrap());
+        drop(held);
+        one.join().unwrap();
+        two.join().unwrap();
+    };
+    let place = format!("failures.rs:{line}:");
+    let report = fails(
+        one_waits_for_readers,
+        &[
+            "deadlock",
+            "waits in RwLock::write, at ",
+            "thread 1 (one) reads since ",
+            "thread 2 (two) reads since ",
+            &place,
+        ],
+    );
+    assert!(!report.to_string().contains(&format!("reads since tests/failures.rs:{}", line - 1)), "{report}");
+    fails(
+        || {
+            let lock = Arc::new(RwLock::new(0));
+            let other = lock.clone();
+            let _writes = lock.try_write().unwrap();
+            thread::spawn(move || drop(other.read())).join().unwrap();
+        },
+        &["waits for thread 1 to end", "thread 1 waits in RwLock::read, at ", ": thread 0 (main) writes since "],
+    );
+    fails(
+        || {
+            let lock = RwLock::new(0);
+            let _reads = weakspot::sync::RwLockWriteGuard::downgrade(lock.write().unwrap());
+            drop(lock.write());
+        },
+        &["thread 0 (main) waits in RwLock::write, at ", ": it itself reads since "],
+    );
+}
+
+#[test]
+fn a_deadlock_on_something_made_once_says_who_makes_it() {
+    fails(
+        || {
+            let cells = Arc::new((OnceLock::new(), OnceLock::new()));
+            let other = cells.clone();
+            let thread = thread::spawn(move || *other.0.get_or_init(|| *other.1.get_or_init(|| 1)));
+            cells.1.get_or_init(|| *cells.0.get_or_init(|| 1));
+            thread.join().unwrap();
+        },
+        &[
+            "thread 0 (main) waits in OnceLock::get_or_init, at ",
+            ": thread 1 runs the closure since ",
+            ": thread 0 (main) runs the closure since ",
+        ],
+    );
+}
+
+#[test]
+fn a_mutex_that_nobody_can_release_says_so() {
+    fails(
+        || {
+            let lock = Mutex::new(());
+            let _held = lock.lock().unwrap();
+            drop(lock.lock());
+        },
+        &["thread 0 (main) waits for a mutex that it itself holds since "],
+    );
+    fails(
+        || {
+            let lock = Arc::new(Mutex::new(()));
+            let other = lock.clone();
+            thread::spawn(move || std::mem::forget(other.lock())).join().unwrap();
+            drop(lock.lock());
+        },
+        &["waits for a mutex that thread 1, which has ended, holds since "],
+    );
 }
