@@ -61,6 +61,7 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
             report.impact = Some(judged);
         }
         report.violations = found.into_iter().map(|found| found.violation).collect();
+        report.begin_with_harm();
     }
     report.elapsed = start.elapsed();
     report.verdict = verdict(&report);

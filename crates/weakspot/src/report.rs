@@ -78,6 +78,9 @@ pub struct Violation {
     pub overtaken_by: Option<Party>,
     /// `access` is to the location of `overtaken_by`, which misses it.
     pub(crate) is_missed: bool,
+    /// It is one of the execution that fails, and its threads are those of that execution. Otherwise they are those of the
+    /// execution it was first seen in.
+    pub is_of_harm: bool,
     /// How often it was told of: at most once in an execution, and not again in those that begin in the same way if their
     /// common beginning is known to have it. What is known of a beginning depends on what was explored before, and whoever
     /// takes over a part of the search knows less. So this number, unlike all others of a report, depends on the number of
@@ -150,7 +153,15 @@ impl Violation {
             None => (Party::of(write), None),
         };
         let access = Party::of(if is_missed { write } else { access });
-        Self { store, access, overtaken_by, is_missed, executions: 0 }
+        Self { store, access, overtaken_by, is_missed, is_of_harm: false, executions: 0 }
+    }
+
+    /// Is it the same, whoever the threads are?
+    fn is_like(&self, other: &Self) -> bool {
+        let is_known = self.overtaken_by.is_some() && other.overtaken_by.is_some();
+        let overtaken_by = |violation: &Self| violation.overtaken_by.as_ref().map(|party| party.place.clone());
+        (&self.store.place, &self.access.place) == (&other.store.place, &other.access.place)
+            && (!is_known || self.is_missed == other.is_missed && overtaken_by(self) == overtaken_by(other))
     }
 }
 
@@ -313,9 +324,33 @@ impl Report {
         write!(f, "\n\n{}", replay_line(schedule))
     }
 
+    /// What the execution that fails does comes first, with the threads of that execution: in an algorithm that all
+    /// threads run alike, the monitor may have seen it in another one, with other threads at the same places.
+    pub(crate) fn begin_with_harm(&mut self) {
+        let Some(Impact::Harmful(harm)) = &self.impact else { return };
+        for violation in &mut self.violations {
+            if let Some(own) = harm.violations.iter().find(|own| own.is_like(violation)) {
+                *violation = Violation { is_of_harm: true, executions: violation.executions, ..own.clone() };
+            }
+        }
+        self.violations.sort_by_key(|violation| !violation.is_of_harm);
+        let is_explained = self.violations.first().is_some_and(|first| first.is_of_harm);
+        if let Some(own) = harm.violations.first().filter(|_| !is_explained) {
+            self.violations.insert(0, Violation { is_of_harm: true, executions: 1, ..own.clone() });
+        }
+    }
+
     fn write_violations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for violation in &self.violations {
+        let Some(Impact::Harmful(harm)) = &self.impact else {
+            return self.violations.iter().try_for_each(|violation| write!(f, "\n\n{}", describe_violation(violation)));
+        };
+        let (own, others): (Vec<_>, Vec<_>) = self.violations.iter().partition(|violation| violation.is_of_harm);
+        for violation in own {
             write!(f, "\n\n{}", describe_violation(violation))?;
+        }
+        Self::write_harm(f, harm)?;
+        for violation in others {
+            write!(f, "\n\nin another execution, {}", describe_violation(violation))?;
         }
         Ok(())
     }
@@ -453,9 +488,6 @@ impl fmt::Display for Report {
             write!(f, "\n\n{}", replay_line(schedule))?;
         }
         self.write_violations(f)?;
-        if let Some(Impact::Harmful(harm)) = &self.impact {
-            Self::write_harm(f, harm)?;
-        }
         self.write_suggestions(f)?;
         for note in &self.notes {
             write!(f, "\n\nnote: {note}")?;

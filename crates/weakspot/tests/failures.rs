@@ -283,18 +283,25 @@ fn recurse(depth: usize) -> usize {
 #[test]
 fn a_stack_overflow_names_the_thread() {
     if std::env::var_os(OVERFLOWS).is_some() {
-        check(|| thread::spawn(|| _ = recurse(0)).join().unwrap());
+        let name = std::env::var(OVERFLOWS).ok().filter(|name| !name.is_empty());
+        check(move || {
+            let builder = thread::Builder::new();
+            let builder = if let Some(name) = name.clone() { builder.name(name) } else { builder };
+            builder.spawn(|| _ = recurse(0)).unwrap().join().unwrap();
+        });
         return;
     }
-    let itself = std::env::current_exe().unwrap();
-    let test = std::process::Command::new(itself)
-        .args(["--exact", "a_stack_overflow_names_the_thread", "--nocapture"])
-        .env(OVERFLOWS, "1")
-        .output()
-        .unwrap();
-    assert!(!test.status.success());
-    let text = String::from_utf8_lossy(&test.stderr);
-    assert!(text.contains("thread 1 of the model has overflowed its stack"), "{text}");
+    for (name, says) in [("", "thread 1"), ("deep diver", "thread 1 (deep diver)")] {
+        let itself = std::env::current_exe().unwrap();
+        let test = std::process::Command::new(itself)
+            .args(["--exact", "a_stack_overflow_names_the_thread", "--nocapture"])
+            .env(OVERFLOWS, name)
+            .output()
+            .unwrap();
+        assert!(!test.status.success());
+        let text = String::from_utf8_lossy(&test.stderr);
+        assert!(text.contains(&format!("{says} of the model has overflowed its stack")), "{text}");
+    }
 }
 
 #[test]
