@@ -6,6 +6,7 @@ use std::time::Duration;
 use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 
+use crate::again;
 use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::impact::{Harm, Impact};
 use crate::rt::lane::Happened;
@@ -321,7 +322,7 @@ impl Report {
     fn write_harm(f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
         let Harm { failure, timeline, schedule, .. } = harm;
         write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure))?;
-        write!(f, "\n\n{}", replay_line(schedule))
+        write!(f, "\n\n{}", again::line(schedule, Some(timeline)))
     }
 
     /// What the execution that fails does comes first, with the threads of that execution: in an algorithm that all
@@ -470,11 +471,6 @@ fn describe(failure: &Failure) -> String {
     }
 }
 
-fn replay_line(schedule: &str) -> String {
-    let name = std::thread::current().name().filter(|name| *name != "main").map(|name| format!(" {name} -- --exact"));
-    format!("to run this execution again: WEAKSPOT_REPLAY={schedule} cargo test{}", name.unwrap_or_default())
-}
-
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.headline())?;
@@ -485,7 +481,7 @@ impl fmt::Display for Report {
             write!(f, "\n\n{timeline}")?;
         }
         if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_no_schedule()) {
-            write!(f, "\n\n{}", replay_line(schedule))?;
+            write!(f, "\n\n{}", again::line(schedule, self.timeline.as_ref()))?;
         }
         self.write_violations(f)?;
         self.write_suggestions(f)?;

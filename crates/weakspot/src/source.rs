@@ -38,6 +38,11 @@ fn with_file<R>(file: &str, read: impl FnOnce(&[String]) -> R) -> Option<R> {
     })
 }
 
+/// Does a file say this somewhere?
+pub(crate) fn has(file: &str, text: &str) -> bool {
+    with_file(file, |lines| lines.iter().any(|line| line.contains(text))).unwrap_or(false)
+}
+
 /// The line of a place.
 pub(crate) fn line(place: &SourcePlace) -> Option<String> {
     with_file(&place.file, |lines| lines.get(place.line as usize - 1).cloned()).flatten()
@@ -53,10 +58,10 @@ pub(crate) fn cut_around(line: &str, column: u32, room: usize) -> String {
     let at = (column as usize).saturating_sub(1).min(characters.len());
     let text = |from: usize, room: usize| -> String {
         let rest = &characters[from.min(characters.len())..];
-        match rest.len() <= room {
-            true => rest.iter().collect(),
-            false => rest.iter().take(room.saturating_sub(1)).chain(['…'].iter()).collect(),
+        if rest.len() <= room {
+            return rest.iter().collect();
         }
+        rest.iter().take(room.saturating_sub(1)).chain(['…'].iter()).collect()
     };
     let word =
         characters[at..].iter().take_while(|character| character.is_alphanumeric() || **character == '_').count();

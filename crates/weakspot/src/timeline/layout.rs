@@ -118,10 +118,10 @@ pub(super) fn write(f: &mut impl fmt::Write, timeline: &Timeline, most: usize, w
     let fits = width.is_none_or(|width| NUMBER + wanted.iter().map(|wanted| GAP + wanted).sum::<usize>() <= width);
     let widest = if fits { Some(WIDEST) } else { widest_column(&wanted, width.unwrap_or(usize::MAX)) };
     let layout = match widest {
-        Some(_) if fits => Columns { columns, names, widths: wanted, widest: WIDEST },
+        Some(_) if fits => Columns { threads: columns, names, widths: wanted, widest: WIDEST },
         Some(widest) => {
             let widths = widths(widest).into_iter().map(|width| width.min(widest)).collect();
-            Columns { columns, names, widths, widest }
+            Columns { threads: columns, names, widths, widest }
         }
         None => return write_list(f, timeline, &rows, skipped, width.unwrap_or(usize::MAX)),
     };
@@ -130,7 +130,8 @@ pub(super) fn write(f: &mut impl fmt::Write, timeline: &Timeline, most: usize, w
 
 /// One column for each thread.
 struct Columns<'a> {
-    columns: Vec<u32>,
+    /// Their threads.
+    threads: Vec<u32>,
     names: Vec<&'a str>,
     widths: Vec<usize>,
     widest: usize,
@@ -146,7 +147,7 @@ impl Columns<'_> {
         write_skipped(f, skipped)?;
         for row in rows {
             write!(f, "\n  {:>5}", row.moment.place.line)?;
-            for (&column, &width) in self.columns.iter().zip(&self.widths) {
+            for (&column, &width) in self.threads.iter().zip(&self.widths) {
                 if column == row.moment.thread {
                     write!(f, "  {}", cell(row, self.widest))?;
                     break;
