@@ -163,8 +163,9 @@ fn step_by_step_if_need_be<'b>(
         return explored;
     }
     judge.report.notes.push(format!(
-        "what this test does depends on the order of things that weakspot does not see{place}, a `std` reference \
-         count or which memory the allocator uses again for example. So it was run schedule by schedule, with up to {most} preemptions"
+        "what this test does depends on things that weakspot does not see{place}: the order in which a `std` reference \
+         count changes or the allocator uses memory again, or time, random numbers and the order of hash maps. So it was \
+         run schedule by schedule, with up to {most} preemptions"
     ));
     judge
 }
@@ -236,7 +237,7 @@ fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
     let state = runtime.state();
     let lane = &state.lanes[divergence.thread.index()];
     let message = format!(
-        "the model is not deterministic: thread {} was run again with the same results and did something else. Its event \
+        "thread {} was run again with the same results and did something else. Its event \
          {} was {}; now it is about to {}. {WHAT_DIFFERS}",
         divergence.thread.0,
         divergence.event,

@@ -288,10 +288,16 @@ impl Report {
         self.failure.as_ref().is_some_and(|failure| matches!(failure.kind, FailureKind::Schedule))
     }
 
+    /// Does the model not repeat itself?
+    fn is_not_deterministic(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| matches!(failure.kind, FailureKind::NotDeterministic))
+    }
+
     fn headline(&self) -> String {
         let model = self.model_name();
         match self.verdict {
             Verdict::Safe => format!("weakspot: correct on {model}"),
+            Verdict::Failed if self.is_not_deterministic() => "weakspot: the model is not deterministic".to_owned(),
             Verdict::Failed if self.is_no_schedule() => "weakspot: this schedule cannot be run".to_owned(),
             // A replay.
             Verdict::Failed if self.schedule.as_ref().is_some_and(|schedule| !schedule.starts_with("sc")) => {
@@ -435,6 +441,7 @@ fn bound_text(bound: Bound) -> String {
     match bound {
         Bound::Executions => "up to the limit on executions".to_owned(),
         Bound::Time => "until the time was over".to_owned(),
+        Bound::Preemptions(1) => "with up to 1 preemption".to_owned(),
         Bound::Preemptions(most) => format!("with up to {most} preemptions"),
         Bound::Random => "in random schedules".to_owned(),
         Bound::Loops => "except in rounds of loops that were left out".to_owned(),
@@ -494,6 +501,7 @@ impl fmt::Display for Report {
         let more = if self.blocked > 0 { format!(" (and {} that ended blocked)", self.blocked) } else { String::new() };
         let all = match self.guess() {
             _ if self.exhaustive => "all of them".to_owned(),
+            Some(guess) if guess < 1e5 => format!("of perhaps {guess:.0}"),
             Some(guess) => format!("of perhaps {guess:.0e}"),
             None => "not all".to_owned(),
         };

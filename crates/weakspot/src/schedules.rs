@@ -436,7 +436,7 @@ impl<'b, 'r> Search<'b, 'r> {
 
 fn not_repeated(was: Look, is: Look) -> Failure {
     let message = format!(
-        "the model is not deterministic: the same schedule was run again, and thread {} did not {} at {} but was about to \
+        "the same schedule was run again, and thread {} did not {} at {} but was about to \
          {}. {WHAT_DIFFERS}",
         was.thread, was.what, was.place, is.what
     );

@@ -426,3 +426,27 @@ fn a_mutex_that_nobody_can_release_says_so() {
         &["waits for a mutex that thread 1, which has ended, holds since "],
     );
 }
+
+#[test]
+fn a_thread_has_the_stack_it_asks_for() {
+    /// Goes deeper until the stack is so many bytes lower than where it began.
+    fn lower_by(bytes: usize, began: usize) -> usize {
+        let frame = std::hint::black_box([0_u8; 256]);
+        let here = frame.as_ptr().addr();
+        if began.saturating_sub(here) >= bytes { began - here } else { std::hint::black_box(lower_by(bytes, began)) }
+    }
+    fn uses(bytes: usize) {
+        let here = std::hint::black_box(0_u8);
+        assert!(lower_by(bytes, std::ptr::from_ref(&here).addr()) >= bytes);
+    }
+    // What fits into 2 MiB, as in the standard library, fits here.
+    let report = check(|| thread::spawn(|| uses(1_800_000)).join().unwrap());
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    let report = check(|| {
+        let large = || thread::Builder::new().stack_size(64 << 20);
+        large().spawn(|| uses(60 << 20)).unwrap().join().unwrap();
+        thread::scope(|scope| large().spawn_scoped(scope, || uses(60 << 20)).unwrap().join().unwrap());
+        thread::spawn(|| uses(1 << 20)).join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}

@@ -106,7 +106,7 @@ mod unix {
             say(b"thread ");
             say(&digits[first..]);
             say_name();
-            say(b" of the model has overflowed its stack\n");
+            say(b" of the model has overflowed its stack (`thread::Builder::stack_size` or RUST_MIN_STACK give it more)\n");
             // SAFETY: ends the process.
             unsafe { libc::abort() };
         }
