@@ -77,6 +77,7 @@ mod judge;
 pub mod lazy_static;
 mod macros;
 mod model;
+mod repetition;
 mod replay;
 mod report;
 #[doc(hidden)]
