@@ -50,6 +50,7 @@ pub struct Builder {
 }
 
 impl Default for Builder {
+    #[track_caller]
     fn default() -> Self {
         Self::new()
     }
@@ -60,6 +61,7 @@ impl Builder {
     ///
     /// # Panics
     /// If a `LOOM_*` variable is not what it should be.
+    #[track_caller]
     pub fn new() -> Self {
         Self {
             max_threads: DEFAULT_MAX_THREADS,
@@ -67,11 +69,11 @@ impl Builder {
             max_permutations: number("LOOM_MAX_PERMUTATIONS"),
             max_duration: number("LOOM_MAX_DURATION").map(Duration::from_secs),
             preemption_bound: number("LOOM_MAX_PREEMPTIONS"),
-            checkpoint_file: env::var_os("LOOM_CHECKPOINT_FILE").map(PathBuf::from),
+            checkpoint_file: env::var_os("LOOM_CHECKPOINT_FILE").filter(|file| !file.is_empty()).map(PathBuf::from),
             checkpoint_interval: number("LOOM_CHECKPOINT_INTERVAL").unwrap_or(20_000),
             expect_explicit_explore: false,
             location: env::var_os("LOOM_LOCATION").is_some(),
-            log: env::var_os("LOOM_LOG").is_some(),
+            log: env::var("LOOM_LOG").is_ok_and(|text| !["", "off", "0"].contains(&text.trim())),
         }
     }
 
@@ -95,7 +97,7 @@ impl Builder {
             && let Some(schedule) = report.replay()
             && let Err(error) = fs::write(file, schedule)
         {
-            panic!("{}: {error}\n{report}", file.display());
+            panic!("the checkpoint file {} cannot be written: {error}\n{report}", file.display());
         }
         let words = words::of_loom(&report).map(|words| format!("\n\nin loom's words: {words}"));
         assert!(!report.is_failure(), "{report}{}", words.unwrap_or_default());
@@ -119,7 +121,7 @@ impl Builder {
         let mut report = run(self.weakspot());
         let is_past = |failure: &Failure| matches!(failure.kind, FailureKind::Schedule);
         if self.checkpoint().is_some() && report.failure.as_ref().is_none_or(is_past) {
-            eprintln!("weakspot: the execution of the checkpoint file does not fail any more: all are explored");
+            eprintln!("weakspot: {}: all are explored", why_not_again(&report));
             let mut all = self.weakspot();
             all.replay = None;
             report = run(all);
@@ -136,7 +138,10 @@ impl Builder {
         if matches!(&sampled.failure, Some(Failure { kind: FailureKind::NotDeterministic, .. })) {
             return report;
         }
-        eprintln!("weakspot: {message} So {} random schedules were run instead of all", sampled.executions);
+        eprintln!(
+            "weakspot: the model is not deterministic: {message} So {} random schedules were run instead of all",
+            sampled.executions
+        );
         sampled
     }
 
@@ -166,15 +171,29 @@ impl Builder {
     }
 
     fn checkpoint(&self) -> Option<String> {
-        let text = fs::read_to_string(self.checkpoint_file.as_ref()?).ok()?;
-        Some(text.trim().to_owned())
+        let text = fs::read(self.checkpoint_file.as_ref()?).ok()?;
+        Some(String::from_utf8_lossy(&text).trim().to_owned())
     }
 }
 
+/// Why an execution that a checkpoint file tells of is not all there is to say.
+fn why_not_again(report: &Report) -> String {
+    match &report.failure {
+        Some(failure) => format!("the execution of the checkpoint file cannot be run ({})", failure.message),
+        None => "the execution of the checkpoint file does not fail any more".to_owned(),
+    }
+}
+
+/// The number that a variable is; one that is empty counts as if it was not there.
+#[track_caller]
 fn number<T: FromStr>(variable: &str) -> Option<T> {
-    let text = env::var(variable).ok()?;
-    let number = text.parse().ok();
-    assert!(number.is_some(), "{variable} must be a number, not `{text}`");
+    let text = env::var_os(variable).filter(|text| !text.is_empty())?;
+    let number = text.to_str().and_then(|text| text.trim().parse().ok());
+    assert!(
+        number.is_some(),
+        "{variable}={} should be a whole number, 0 or more, that is not too large",
+        text.display()
+    );
     number
 }
 

@@ -92,15 +92,33 @@ impl Default for Builder {
     }
 }
 
+#[track_caller]
 fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|text| !text.is_empty())
+    let text = std::env::var_os(name).filter(|text| !text.is_empty())?;
+    match text.into_string() {
+        Ok(text) => Some(text),
+        Err(text) => panic!("{name}={} is no text", text.display()),
+    }
+}
+
+/// Numbers that a variable may be.
+trait Number: std::str::FromStr {
+    const LARGEST: Self;
+}
+
+impl Number for u32 {
+    const LARGEST: Self = Self::MAX;
+}
+
+impl Number for usize {
+    const LARGEST: Self = Self::MAX;
 }
 
 #[track_caller]
-fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
+fn number<T: Number + std::fmt::Display>(name: &str) -> Option<T> {
     let text = variable(name)?;
     let number = text.trim().parse().ok();
-    assert!(number.is_some(), "{name}={text} should be a whole number, 0 or more");
+    assert!(number.is_some(), "{name}={text} should be a whole number from 0 to {}", T::LARGEST);
     number
 }
 
@@ -123,7 +141,7 @@ impl Builder {
         builder.max_preemptions = number("WEAKSPOT_MAX_PREEMPTIONS");
         builder.jobs = number("WEAKSPOT_JOBS").unwrap_or(builder.jobs);
         builder.replay = variable("WEAKSPOT_REPLAY");
-        builder.log = variable("WEAKSPOT_LOG").is_some_and(|text| text != "0");
+        builder.log = variable("WEAKSPOT_LOG").is_some_and(|text| !["0", "off", "false", "no"].contains(&text.trim()));
         builder
     }
 

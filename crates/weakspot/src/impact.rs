@@ -23,6 +23,7 @@ use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
+use crate::report::Violation;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
 use crate::strengthen::delays::{self, Delays};
@@ -50,6 +51,8 @@ pub struct Harm {
     pub schedule: String,
     /// What it delays.
     pub(crate) delays: Delays,
+    /// What it does that no SC execution does: see [`delays::violations_of_run`].
+    pub(crate) violations: Vec<Violation>,
 }
 
 /// What comes of a violation.
@@ -178,15 +181,17 @@ impl Search<'_, '_> {
                 let known = self.runtime.failure.take();
                 known.unwrap_or_else(|| crate::rt::panics::take_failure(self.runtime, thread as u32, None))
             }
-            Rest::Deadlock => Failure::new(FailureKind::Deadlock, self.runtime.describe_waiting()),
-            Rest::Livelock => Failure::new(FailureKind::Livelock, self.runtime.describe_waiting()),
+            Rest::Deadlock => self.runtime.deadlock(),
+            Rest::Livelock => self.runtime.livelock(),
         };
         let timeline = Timeline::of_run(self.runtime);
+        let log = &self.runtime.state().log;
         Some(Ended::Badly(Box::new(Harm {
             failure,
             timeline,
             schedule: format!("{}:{}", self.model.name(), schedule_text(&self.moves)),
-            delays: delays::of_run(&self.runtime.state().log, self.model),
+            delays: delays::of_run(log, self.model),
+            violations: delays::violations_of_run(log, self.model),
         })))
     }
 

@@ -73,6 +73,8 @@ pub(crate) struct Judge<'b> {
     pub(crate) colleague: Option<Colleague<'b>>,
     pub(crate) report: Report,
     pub(crate) found: Vec<Found>,
+    /// What happened in the first execution.
+    pub(crate) first: Option<Vec<Happened>>,
     /// The violation of two places, by their addresses.
     pairs: FxHashMap<(usize, usize), usize>,
 }
@@ -139,6 +141,7 @@ impl<'b> Judge<'b> {
             colleague: None,
             report: Report::new(builder.model),
             found: Vec::new(),
+            first: None,
             pairs: FxHashMap::default(),
         }
     }
@@ -388,6 +391,9 @@ impl Visitor<Live<'_>> for Judge<'_> {
 
     fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {
         let runtime = system.runtime;
+        if self.first.is_none() {
+            self.first = Some(runtime.state().log.clone());
+        }
         let failure = match ending {
             Ending::Complete => {
                 self.report.executions += 1;
@@ -402,15 +408,12 @@ impl Visitor<Live<'_>> for Judge<'_> {
                 None
             }
             Ending::Wrong => runtime.failure.take(),
-            Ending::Deadlock => {
-                let message = format!("deadlock: nobody can go on{}", runtime.describe_waiting());
-                Some(Failure::new(FailureKind::Deadlock, message))
-            }
+            Ending::Deadlock => Some(runtime.deadlock()),
             Ending::Livelock => {
-                let message = format!("livelock: nobody can end the waiting{}", runtime.describe_waiting());
+                let livelock = runtime.livelock();
                 let ends = runtime.ends_nevertheless();
                 self.report.blocked += u64::from(ends);
-                (!ends).then(|| Failure::new(FailureKind::Livelock, message))
+                (!ends).then_some(livelock)
             }
             Ending::TooLong => Some(longest_loop(runtime, self.builder.max_events)),
         };

@@ -64,6 +64,7 @@
 //! loom treats `SeqCst` as `AcqRel` and reports correct code (store buffering, Dekker, Peterson, bakery with `SeqCst`);
 //! here `SeqCst` is what it is on the machine. loom explores more than the machine does for relaxed orderings (reads of
 //! old values that no store buffer can cause); here TSO and PSO are exact.
+mod again;
 pub mod alloc;
 mod builder;
 pub mod cell;
@@ -76,6 +77,7 @@ mod judge;
 pub mod lazy_static;
 mod macros;
 mod model;
+mod repetition;
 mod replay;
 mod report;
 #[doc(hidden)]

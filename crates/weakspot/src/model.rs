@@ -11,13 +11,14 @@ use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Impact};
 use crate::judge::{Found, Judge, borderlines};
+use crate::repetition::Difference;
 use crate::report::{Bound, LoopLeftOut, Report, Verdict};
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::statics::Claim;
 use crate::rt::system::Live;
 use crate::rt::{overflow, panics, spare};
 use crate::timeline::Timeline;
-use crate::{jobs, schedules, strengthen};
+use crate::{jobs, repetition, schedules, strengthen};
 
 /// Runs a closure in every way its threads can be scheduled, and panics with a report if one of them fails.
 #[track_caller]
@@ -40,6 +41,13 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
         return crate::replay::replay(builder, &runtime, schedule, start);
     }
     let mut judge = search(builder, &runtime, start);
+    if let Some(first) = judge.first.take().filter(|_| judge.report.failure.is_none() && judge.report.bound.is_none()) {
+        match repetition::check(builder, &runtime, &first) {
+            Some(Difference::Events(failure)) => judge.report.failure = Some(*failure),
+            Some(Difference::Values(note)) => judge.report.notes.push(note),
+            None => {}
+        }
+    }
     judge.report.left_out = runtime.loops_left_out.take().into_iter().map(LoopLeftOut::from).collect();
     judge.report.exhaustive &= judge.report.left_out.is_empty();
     let nothing_ends = judge.report.executions == 0 && judge.report.blocked > 0;
@@ -61,6 +69,7 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
             report.impact = Some(judged);
         }
         report.violations = found.into_iter().map(|found| found.violation).collect();
+        report.begin_with_harm();
     }
     report.elapsed = start.elapsed();
     report.verdict = verdict(&report);
@@ -158,12 +167,18 @@ fn step_by_step_if_need_be<'b>(
     if judge.report.bound == Some(Bound::Executions) && builder.max_executions.is_none() {
         judge.report.bound = Some(Bound::Time);
     }
-    if matches!(judge.report.failure, Some(Failure { kind: FailureKind::NotDeterministic, .. })) {
+    let repeats_itself = match &judge.report.failure {
+        Some(failure) => !matches!(failure.kind, FailureKind::NotDeterministic),
+        // Everything begins anew then.
+        None if runtime.counts.borrow().found => true,
+        None => !repetition::is_random(builder, runtime),
+    };
+    if !repeats_itself {
         return explored;
     }
     judge.report.notes.push(format!(
         "what this test does depends on the order of things that weakspot does not see{place}, a `std` reference \
-         count or which memory the allocator uses again for example. So it was run schedule by schedule, with up to {most} preemptions"
+         count, which memory the allocator uses again or a hash map for example. So it was run schedule by schedule, with up to {most} preemptions"
     ));
     judge
 }
@@ -228,14 +243,14 @@ pub(crate) fn explore_part(builder: &Builder, runtime: &Runtime, judge: &mut Jud
 }
 
 /// Why a model may not be deterministic.
-pub(crate) const WHAT_DIFFERS: &str = "Time, random numbers, addresses, the order of hash maps, and what a `std` static or \
+pub(crate) const WHAT_DIFFERS: &str = "Time, random numbers, the order of hash maps, addresses, and what a `std` static or \
                                        thread-local keeps from one execution to the next do that.";
 
 fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
     let state = runtime.state();
     let lane = &state.lanes[divergence.thread.index()];
     let message = format!(
-        "the model is not deterministic: thread {} was run again with the same results and did something else. Its event \
+        "thread {} was run again with the same results and did something else. Its event \
          {} was {}; now it is about to {}. {WHAT_DIFFERS}",
         divergence.thread.0,
         divergence.event,

@@ -61,6 +61,7 @@ fn parse(schedule: &str) -> Result<(MemoryModel, Vec<Move>), String> {
 }
 
 pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start: Instant) -> Report {
+    let schedule = schedule.trim();
     let mut report = Report::new(builder.model);
     report.schedule = Some(schedule.to_owned());
     report.failure = match parse(schedule) {
@@ -89,8 +90,8 @@ fn ends_early(builder: &Builder, runtime: &Runtime) -> Failure {
         return longest_loop(runtime, builder.max_events);
     }
     no_schedule(format!(
-        "the schedule is over after {moves} steps, and the test is not: either a part of the schedule is missing, or the \
-         test has changed"
+        "the schedule is over after step {moves}, and the test is not: either a part of the schedule is missing, or the \
+         test has changed, or the schedule is another test's"
     ))
 }
 
@@ -119,7 +120,9 @@ fn run(builder: &Builder, runtime: &Runtime, model: MemoryModel, moves: &[Move],
     for (index, &what) in moves.iter().enumerate() {
         let Some(possible) = possible_move(&mut machine, what) else {
             let step = index + 1;
-            return Some(no_schedule(format!("step {step} of the schedule is not possible: the test has changed")));
+            return Some(no_schedule(format!(
+                "step {step} of the schedule is not possible: the test has changed, or the schedule is another test's"
+            )));
         };
         machine.make(possible);
         if model == MemoryModel::Sc {
@@ -138,10 +141,10 @@ fn run(builder: &Builder, runtime: &Runtime, model: MemoryModel, moves: &[Move],
         Rest::Failed(thread) => {
             Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
         }
-        Rest::Deadlock => Some(Failure::new(FailureKind::Deadlock, format!("deadlock{}", runtime.describe_waiting()))),
+        Rest::Deadlock => Some(runtime.deadlock()),
         Rest::Livelock => {
-            let message = format!("livelock{}", runtime.describe_waiting());
-            (!runtime.ends_nevertheless()).then(|| Failure::new(FailureKind::Livelock, message))
+            let livelock = runtime.livelock();
+            (!runtime.ends_nevertheless()).then_some(livelock)
         }
     }
 }

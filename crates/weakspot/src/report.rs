@@ -6,6 +6,7 @@ use std::time::Duration;
 use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 
+use crate::again;
 use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::impact::{Harm, Impact};
 use crate::rt::lane::Happened;
@@ -78,6 +79,9 @@ pub struct Violation {
     pub overtaken_by: Option<Party>,
     /// `access` is to the location of `overtaken_by`, which misses it.
     pub(crate) is_missed: bool,
+    /// It is one of the execution that fails, and its threads are those of that execution. Otherwise they are those of the
+    /// execution it was first seen in.
+    pub is_of_harm: bool,
     /// How often it was told of: at most once in an execution, and not again in those that begin in the same way if their
     /// common beginning is known to have it. What is known of a beginning depends on what was explored before, and whoever
     /// takes over a part of the search knows less. So this number, unlike all others of a report, depends on the number of
@@ -150,7 +154,15 @@ impl Violation {
             None => (Party::of(write), None),
         };
         let access = Party::of(if is_missed { write } else { access });
-        Self { store, access, overtaken_by, is_missed, executions: 0 }
+        Self { store, access, overtaken_by, is_missed, is_of_harm: false, executions: 0 }
+    }
+
+    /// Is it the same, whoever the threads are?
+    fn is_like(&self, other: &Self) -> bool {
+        let is_known = self.overtaken_by.is_some() && other.overtaken_by.is_some();
+        let overtaken_by = |violation: &Self| violation.overtaken_by.as_ref().map(|party| party.place.clone());
+        (&self.store.place, &self.access.place) == (&other.store.place, &other.access.place)
+            && (!is_known || self.is_missed == other.is_missed && overtaken_by(self) == overtaken_by(other))
     }
 }
 
@@ -276,10 +288,16 @@ impl Report {
         self.failure.as_ref().is_some_and(|failure| matches!(failure.kind, FailureKind::Schedule))
     }
 
+    /// Does the model not repeat itself?
+    fn is_not_deterministic(&self) -> bool {
+        self.failure.as_ref().is_some_and(|failure| matches!(failure.kind, FailureKind::NotDeterministic))
+    }
+
     fn headline(&self) -> String {
         let model = self.model_name();
         match self.verdict {
             Verdict::Safe => format!("weakspot: correct on {model}"),
+            Verdict::Failed if self.is_not_deterministic() => "weakspot: the model is not deterministic".to_owned(),
             Verdict::Failed if self.is_no_schedule() => "weakspot: this schedule cannot be run".to_owned(),
             // A replay.
             Verdict::Failed if self.schedule.as_ref().is_some_and(|schedule| !schedule.starts_with("sc")) => {
@@ -310,12 +328,36 @@ impl Report {
     fn write_harm(f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
         let Harm { failure, timeline, schedule, .. } = harm;
         write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure))?;
-        write!(f, "\n\n{}", replay_line(schedule))
+        write!(f, "\n\n{}", again::line(schedule, Some(timeline)))
+    }
+
+    /// What the execution that fails does comes first, with the threads of that execution: in an algorithm that all
+    /// threads run alike, the monitor may have seen it in another one, with other threads at the same places.
+    pub(crate) fn begin_with_harm(&mut self) {
+        let Some(Impact::Harmful(harm)) = &self.impact else { return };
+        for violation in &mut self.violations {
+            if let Some(own) = harm.violations.iter().find(|own| own.is_like(violation)) {
+                *violation = Violation { is_of_harm: true, executions: violation.executions, ..own.clone() };
+            }
+        }
+        self.violations.sort_by_key(|violation| !violation.is_of_harm);
+        let is_explained = self.violations.first().is_some_and(|first| first.is_of_harm);
+        if let Some(own) = harm.violations.first().filter(|_| !is_explained) {
+            self.violations.insert(0, Violation { is_of_harm: true, executions: 1, ..own.clone() });
+        }
     }
 
     fn write_violations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for violation in &self.violations {
+        let Some(Impact::Harmful(harm)) = &self.impact else {
+            return self.violations.iter().try_for_each(|violation| write!(f, "\n\n{}", describe_violation(violation)));
+        };
+        let (own, others): (Vec<_>, Vec<_>) = self.violations.iter().partition(|violation| violation.is_of_harm);
+        for violation in own {
             write!(f, "\n\n{}", describe_violation(violation))?;
+        }
+        Self::write_harm(f, harm)?;
+        for violation in others {
+            write!(f, "\n\nin another execution, {}", describe_violation(violation))?;
         }
         Ok(())
     }
@@ -399,6 +441,7 @@ fn bound_text(bound: Bound) -> String {
     match bound {
         Bound::Executions => "up to the limit on executions".to_owned(),
         Bound::Time => "until the time was over".to_owned(),
+        Bound::Preemptions(1) => "with up to 1 preemption".to_owned(),
         Bound::Preemptions(most) => format!("with up to {most} preemptions"),
         Bound::Random => "in random schedules".to_owned(),
         Bound::Loops => "except in rounds of loops that were left out".to_owned(),
@@ -435,11 +478,6 @@ fn describe(failure: &Failure) -> String {
     }
 }
 
-fn replay_line(schedule: &str) -> String {
-    let name = std::thread::current().name().filter(|name| *name != "main").map(|name| format!(" {name} -- --exact"));
-    format!("to run this execution again: WEAKSPOT_REPLAY={schedule} cargo test{}", name.unwrap_or_default())
-}
-
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.headline())?;
@@ -450,12 +488,9 @@ impl fmt::Display for Report {
             write!(f, "\n\n{timeline}")?;
         }
         if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_no_schedule()) {
-            write!(f, "\n\n{}", replay_line(schedule))?;
+            write!(f, "\n\n{}", again::line(schedule, self.timeline.as_ref()))?;
         }
         self.write_violations(f)?;
-        if let Some(Impact::Harmful(harm)) = &self.impact {
-            Self::write_harm(f, harm)?;
-        }
         self.write_suggestions(f)?;
         for note in &self.notes {
             write!(f, "\n\nnote: {note}")?;
@@ -466,6 +501,7 @@ impl fmt::Display for Report {
         let more = if self.blocked > 0 { format!(" (and {} that ended blocked)", self.blocked) } else { String::new() };
         let all = match self.guess() {
             _ if self.exhaustive => "all of them".to_owned(),
+            Some(guess) if guess < 1e5 => format!("of perhaps {guess:.0}"),
             Some(guess) => format!("of perhaps {guess:.0e}"),
             None => "not all".to_owned(),
         };

@@ -388,15 +388,12 @@ impl<'b, 'r> Search<'b, 'r> {
                 self.judge.report.blocked += 1;
                 None
             }
-            Rest::Deadlock => Some(Failure::new(
-                FailureKind::Deadlock,
-                format!("deadlock: nobody can go on{}", runtime.describe_waiting()),
-            )),
+            Rest::Deadlock => Some(runtime.deadlock()),
             Rest::Livelock => {
-                let message = format!("livelock: nobody can end the waiting{}", runtime.describe_waiting());
+                let livelock = runtime.livelock();
                 let ends = runtime.ends_nevertheless();
                 self.judge.report.blocked += u64::from(ends);
-                (!ends).then(|| Failure::new(FailureKind::Livelock, message))
+                (!ends).then_some(livelock)
             }
         };
         if runtime.counts.borrow().found {
@@ -439,7 +436,7 @@ impl<'b, 'r> Search<'b, 'r> {
 
 fn not_repeated(was: Look, is: Look) -> Failure {
     let message = format!(
-        "the model is not deterministic: the same schedule was run again, and thread {} did not {} at {} but was about to \
+        "the same schedule was run again, and thread {} did not {} at {} but was about to \
          {}. {WHAT_DIFFERS}",
         was.thread, was.what, was.place, is.what
     );

@@ -119,7 +119,7 @@ fn a_deadlock_says_who_waits_for_what() {
             drop(guard);
             thread.join().unwrap();
         },
-        &["deadlock", "thread 0 (main) waits for a mutex that thread 1 holds", "that thread 0 holds"],
+        &["deadlock", "thread 0 (main) waits for a mutex that thread 1 holds", "that thread 0 (main) holds"],
     );
     assert!(matches!(report.failure.unwrap().kind, FailureKind::Deadlock));
 }
@@ -283,18 +283,25 @@ fn recurse(depth: usize) -> usize {
 #[test]
 fn a_stack_overflow_names_the_thread() {
     if std::env::var_os(OVERFLOWS).is_some() {
-        check(|| thread::spawn(|| _ = recurse(0)).join().unwrap());
+        let name = std::env::var(OVERFLOWS).ok().filter(|name| !name.is_empty());
+        check(move || {
+            let builder = thread::Builder::new();
+            let builder = if let Some(name) = name.clone() { builder.name(name) } else { builder };
+            builder.spawn(|| _ = recurse(0)).unwrap().join().unwrap();
+        });
         return;
     }
-    let itself = std::env::current_exe().unwrap();
-    let test = std::process::Command::new(itself)
-        .args(["--exact", "a_stack_overflow_names_the_thread", "--nocapture"])
-        .env(OVERFLOWS, "1")
-        .output()
-        .unwrap();
-    assert!(!test.status.success());
-    let text = String::from_utf8_lossy(&test.stderr);
-    assert!(text.contains("thread 1 of the model has overflowed its stack"), "{text}");
+    for (name, says) in [("", "thread 1"), ("deep diver", "thread 1 (deep diver)")] {
+        let itself = std::env::current_exe().unwrap();
+        let test = std::process::Command::new(itself)
+            .args(["--exact", "a_stack_overflow_names_the_thread", "--nocapture"])
+            .env(OVERFLOWS, name)
+            .output()
+            .unwrap();
+        assert!(!test.status.success());
+        let text = String::from_utf8_lossy(&test.stderr);
+        assert!(text.contains(&format!("{says} of the model has overflowed its stack")), "{text}");
+    }
 }
 
 #[test]
@@ -327,4 +334,119 @@ fn events_of_locks_are_where_the_test_calls_them() {
     let moments = &report.timeline.as_ref().unwrap().moments;
     assert!(moments.iter().any(|moment| moment.text.contains("end of read")), "{report}");
     assert!(moments.iter().all(|moment| moment.place.file.ends_with("failures.rs")), "{report}");
+}
+
+#[test]
+fn a_deadlock_on_a_readers_writer_lock_says_who_reads_and_who_writes() {
+    let line = line!() + 8;
+    let one_waits_for_readers = || {
+        let (lock, gate) = (Arc::new(RwLock::new(0)), Arc::new(Mutex::new(())));
+        let held = gate.lock().unwrap();
+        let reader = |name: &str| {
+            let (lock, gate) = (lock.clone(), gate.clone());
+            let body = move || {
+                drop(lock.read().unwrap());
+                let _reads = lock.read().unwrap();
+                drop(gate.lock().unwrap());
+            };
+            thread::Builder::new().name(name.to_owned()).spawn(body).unwrap()
+        };
+        let (one, two) = (reader("one"), reader("two"));
+        drop(lock.write().unwrap());
+        drop(held);
+        one.join().unwrap();
+        two.join().unwrap();
+    };
+    let place = format!("failures.rs:{line}:");
+    let report = fails(
+        one_waits_for_readers,
+        &[
+            "deadlock",
+            "waits in RwLock::write, at ",
+            "thread 1 (one) reads since ",
+            "thread 2 (two) reads since ",
+            &place,
+        ],
+    );
+    assert!(!report.to_string().contains(&format!("reads since tests/failures.rs:{}", line - 1)), "{report}");
+    fails(
+        || {
+            let lock = Arc::new(RwLock::new(0));
+            let other = lock.clone();
+            let _writes = lock.try_write().unwrap();
+            thread::spawn(move || drop(other.read())).join().unwrap();
+        },
+        &["waits for thread 1 to end", "thread 1 waits in RwLock::read, at ", ": thread 0 (main) writes since "],
+    );
+    fails(
+        || {
+            let lock = RwLock::new(0);
+            let _reads = weakspot::sync::RwLockWriteGuard::downgrade(lock.write().unwrap());
+            drop(lock.write());
+        },
+        &["thread 0 (main) waits in RwLock::write, at ", ": it itself reads since "],
+    );
+}
+
+#[test]
+fn a_deadlock_on_something_made_once_says_who_makes_it() {
+    fails(
+        || {
+            let cells = Arc::new((OnceLock::new(), OnceLock::new()));
+            let other = cells.clone();
+            let thread = thread::spawn(move || *other.0.get_or_init(|| *other.1.get_or_init(|| 1)));
+            cells.1.get_or_init(|| *cells.0.get_or_init(|| 1));
+            thread.join().unwrap();
+        },
+        &[
+            "thread 0 (main) waits in OnceLock::get_or_init, at ",
+            ": thread 1 runs the closure since ",
+            ": thread 0 (main) runs the closure since ",
+        ],
+    );
+}
+
+#[test]
+fn a_mutex_that_nobody_can_release_says_so() {
+    fails(
+        || {
+            let lock = Mutex::new(());
+            let _held = lock.lock().unwrap();
+            drop(lock.lock());
+        },
+        &["thread 0 (main) waits for a mutex that it itself holds since "],
+    );
+    fails(
+        || {
+            let lock = Arc::new(Mutex::new(()));
+            let other = lock.clone();
+            thread::spawn(move || std::mem::forget(other.lock())).join().unwrap();
+            drop(lock.lock());
+        },
+        &["waits for a mutex that thread 1, which has ended, holds since "],
+    );
+}
+
+#[test]
+fn a_thread_has_the_stack_it_asks_for() {
+    /// Goes deeper until the stack is so many bytes lower than where it began.
+    fn lower_by(bytes: usize, began: usize) -> usize {
+        let frame = std::hint::black_box([0_u8; 256]);
+        let here = frame.as_ptr().addr();
+        if began.saturating_sub(here) >= bytes { began - here } else { std::hint::black_box(lower_by(bytes, began)) }
+    }
+    fn uses(bytes: usize) {
+        let here = std::hint::black_box(0_u8);
+        assert!(lower_by(bytes, std::ptr::from_ref(&here).addr()) >= bytes);
+    }
+    // What fits into 2 MiB, as in the standard library, fits here.
+    let report = check(|| thread::spawn(|| uses(1_800_000)).join().unwrap());
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    let report = check(|| {
+        let large = || thread::Builder::new().stack_size(64 << 20);
+        large().spawn(|| uses(60 << 20)).unwrap().join().unwrap();
+        thread::scope(|scope| large().spawn_scoped(scope, || uses(60 << 20)).unwrap().join().unwrap());
+        thread::spawn(|| uses(1 << 20)).join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
 }

@@ -155,7 +155,7 @@ fn what_is_no_schedule_of_the_test_is_said_to_be_none() {
         ("nonsense", "is not a schedule of weakspot"),
         ("tso:0x2.q", "`q` is no step"),
         ("sc:7", "step 1 of the schedule is not possible"),
-        ("tso:0x2", "the schedule is over after 2 steps"),
+        ("tso:0x2", "the schedule is over after step 2"),
         (cut, "a part of the schedule is missing"),
     ] {
         let report = run(schedule);

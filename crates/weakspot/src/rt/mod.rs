@@ -21,6 +21,7 @@
 //! | `statics` | statics, which one model at a time may use |
 //! | `strength` | operations that are made stronger, to try out what helps |
 //! | `stacks` | stacks of coroutines, used again and again |
+//! | `waiting` | who waits for what |
 //! | `worker` | the runtimes of workers |
 //! | `spare` | the memory of checks that are over, used by the next |
 //!
@@ -46,6 +47,7 @@ pub(crate) mod strength;
 mod synchronise;
 pub(crate) mod system;
 mod tracked;
+mod waiting;
 mod watchdog;
 mod word;
 mod worker;

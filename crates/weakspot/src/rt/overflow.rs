@@ -60,7 +60,7 @@ mod unix {
         }
         INSTALLED.call_once(|| {
             // SAFETY: `sigaction` is given a handler of the right type and valid pointers. The handler uses nothing but
-            // thread-locals without destructors, `write` and what it replaces.
+            // thread-locals without destructors, the name of a thread, `write` and what it replaces.
             unsafe {
                 let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
                 action.sa_sigaction = handle as *const () as usize;
@@ -76,6 +76,17 @@ mod unix {
     fn say(text: &[u8]) {
         // SAFETY: the pointer and the length are those of a slice.
         unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+    }
+
+    /// The name of the thread that runs, if it has one. Its bytes are only read; if the runtime was about to change its
+    /// state, nothing is said.
+    fn say_name() {
+        let Some(Ok(state)) = super::super::current().map(|runtime| runtime.state.try_borrow()) else { return };
+        if let Some(name) = state.lanes.get(THREAD.get() as usize).and_then(|lane| lane.name.as_deref()) {
+            say(b" (");
+            say(name.as_bytes());
+            say(b")");
+        }
     }
 
     extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
@@ -94,7 +105,8 @@ mod unix {
             say(TEST.get().as_bytes());
             say(b"thread ");
             say(&digits[first..]);
-            say(b" of the model has overflowed its stack\n");
+            say_name();
+            say(b" of the model has overflowed its stack (`thread::Builder::stack_size` or RUST_MIN_STACK give it more)\n");
             // SAFETY: ends the process.
             unsafe { libc::abort() };
         }

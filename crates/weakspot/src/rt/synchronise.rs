@@ -1,7 +1,5 @@
 //! What events mean for happens-before, and the operations of mutexes and threads.
 
-use std::fmt::Write;
-
 use super::Place;
 use super::causality::Sync;
 use super::lane::{Issued, Operation};
@@ -155,28 +153,5 @@ impl Runtime {
         self.state().lanes.iter().any(|lane| {
             matches!(lane.operation, Operation::Wait { .. } | Operation::Rmw { .. }) && lane.timeouts_here().is_some()
         })
-    }
-
-    /// Who waits for what.
-    pub(crate) fn describe_waiting(&self) -> String {
-        let state = self.state();
-        let mut text = String::new();
-        for (number, lane) in state.lanes.iter().enumerate() {
-            let waits_for = match lane.operation {
-                Operation::Absent | Operation::Ended | Operation::Failed => continue,
-                Operation::Lock(mutex) => {
-                    let (holder, place) = state.objects[mutex as usize].holder;
-                    format!("waits for a mutex that thread {holder} holds since {place}")
-                }
-                Operation::Wait { .. } => "waits for a notification".to_owned(),
-                Operation::Join { child, .. } => format!("waits for thread {child} to end"),
-                Operation::Rmw { .. } => format!("waits in {}", lane.what),
-                _ if lane.marker != 0 => "waits in a loop for a value that nobody will write".to_owned(),
-                _ => format!("is about to {}", lane.what),
-            };
-            let name = crate::timeline::thread_name(number, lane.name.as_deref());
-            let _ = write!(text, "\n  {name} {waits_for}, at {}", lane.place);
-        }
-        text
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use corosensei::stack::Stack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult};
 use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, Repeated, System, Token, Update};
 use weakspot_model::ids::{Site, ThreadId};
@@ -64,8 +64,7 @@ impl Runtime {
     }
 
     /// Makes the coroutine of a thread. It begins when it is resumed for the first time.
-    pub(crate) fn add_routine(&self, thread: u32, body: impl FnOnce() + 'static) {
-        let stack = stacks::take();
+    pub(crate) fn add_routine(&self, thread: u32, stack: DefaultStack, body: impl FnOnce() + 'static) {
         let guard = stack.limit().get();
         let routine = Coroutine::with_stack(stack, move |suspender: &Suspender, _| run_thread(suspender, body));
         let lane = &mut self.state().lanes[thread as usize];
@@ -81,7 +80,7 @@ impl Runtime {
         self.freed.release();
         self.mode.set(Mode::Explored);
         let body = self.body.clone();
-        self.add_routine(0, move || body());
+        self.add_routine(0, stacks::take(), move || body());
         self.switch_to(0, 0);
     }
 

@@ -24,7 +24,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
 use super::{Candidate, Change};
-use crate::report::Party;
+use crate::report::{Party, Violation};
 use crate::rt::Place;
 use crate::rt::lane::{Happened, Operation};
 
@@ -100,6 +100,12 @@ pub(crate) fn of_run(log: &[Happened], model: MemoryModel) -> Delays {
     if log.len() > LONGEST {
         return Delays { clause: Vec::new(), pair: None };
     }
+    let (acts, whose) = acts_of_run(log, model);
+    finish(acts, &whose, model)
+}
+
+/// The operations of a run on store buffers, and what the log says of each.
+fn acts_of_run(log: &[Happened], model: MemoryModel) -> (Vec<Act>, Vec<Happened>) {
     let mut acts: Vec<Act> = Vec::new();
     let mut pending: FxHashMap<(u32, u32), Vec<usize>> = FxHashMap::default();
     let mut whose = Vec::new();
@@ -120,7 +126,41 @@ pub(crate) fn of_run(log: &[Happened], model: MemoryModel) -> Delays {
         acts.push(act);
         whose.push(*happened);
     }
-    finish(acts, &whose, model)
+    (acts, whose)
+}
+
+/// What a run on store buffers does that no SC execution need do: its stores that come late, each with what comes before
+/// it although its thread does it later, and with what another thread does in between: it accesses the location of the
+/// store, which it misses, or writes that of the load, which has missed it.
+pub(crate) fn violations_of_run(log: &[Happened], model: MemoryModel) -> Vec<Violation> {
+    if log.len() > LONGEST {
+        return Vec::new();
+    }
+    let (acts, whose) = acts_of_run(log, model);
+    let mut violations = Vec::new();
+    for (store, act) in acts.iter().enumerate() {
+        let Kind::Store(object) = act.kind else { continue };
+        let Some(later) = first_to_overtake(&acts, store) else { continue };
+        let pair = || Some((Party::of(&whose[store]), Party::of(&whose[later])));
+        let loaded = if let Kind::Load(object) = acts[later].kind { Some(object) } else { None };
+        for (at, other) in acts.iter().enumerate() {
+            let is_between = other.thread != act.thread && (acts[later].time + 1..act.time).contains(&other.time);
+            let Some((accessed, writes)) = other.kind.access().filter(|_| is_between) else { continue };
+            if accessed == object && !reads_its_own(&acts, at) {
+                violations.push(Violation::of(&whose[store], &whose[at], pair()));
+            }
+            if loaded == Some(accessed) && writes {
+                violations.push(Violation::of(&whose[at], &whose[later], pair()));
+            }
+        }
+    }
+    violations
+}
+
+/// Is this a load that is served by a pending store of its own thread?
+fn reads_its_own(acts: &[Act], load: usize) -> bool {
+    let Act { thread, kind: Kind::Load(object), time, .. } = acts[load] else { return false };
+    acts[..load].iter().any(|act| act.thread == thread && act.kind == Kind::Store(object) && act.time > time)
 }
 
 fn act(happened: &Happened, model: MemoryModel, time: usize) -> Act {

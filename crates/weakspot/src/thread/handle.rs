@@ -115,7 +115,7 @@ where
     T: 'static,
 {
     if rt::in_model() {
-        return JoinHandle(spawn_in_model(None, body, Location::caller()));
+        return JoinHandle(spawn_in_model(Builder::new(), body, Location::caller()));
     }
     let carried = is_send::<T>().then(|| Carried::new(body)).flatten();
     let body = carried.expect("outside of `model` a thread's closure and its value must be `Send`, and these are not");
@@ -126,7 +126,7 @@ where
     }
 }
 
-fn spawn_in_model<F, T>(name: Option<String>, body: F, place: Place) -> Handle<T>
+fn spawn_in_model<F, T>(builder: Builder, body: F, place: Place) -> Handle<T>
 where
     F: FnOnce() -> T + 'static,
     T: 'static,
@@ -138,15 +138,16 @@ where
         let value = body();
         *to.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     };
-    let number = runtime.start(name.clone(), Box::new(run), place);
+    let name = builder.name.clone();
+    let number = runtime.start(builder, Box::new(run), place);
     Handle::Model { number, thread: Thread::of_model(number, name), packet }
 }
 
 /// How a thread is to be started.
 #[derive(Debug, Default)]
 pub struct Builder {
-    name: Option<String>,
-    stack_size: Option<usize>,
+    pub(super) name: Option<String>,
+    pub(super) stack_size: Option<usize>,
 }
 
 impl Builder {
@@ -162,7 +163,7 @@ impl Builder {
         self
     }
 
-    /// With a stack of this many bytes. In a model all stacks have the same size.
+    /// With a stack of this many bytes. In a model stacks have at least 2 MiB.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
@@ -177,7 +178,7 @@ impl Builder {
         T: Send + 'static,
     {
         if rt::in_model() {
-            return Ok(JoinHandle(spawn_in_model(self.name, body, Location::caller())));
+            return Ok(JoinHandle(spawn_in_model(self, body, Location::caller())));
         }
         Ok(JoinHandle(Handle::outside(self.outside(), move || Carried::of_send(body()))?))
     }
@@ -194,10 +195,6 @@ impl Builder {
         T: Send + 'scope,
     {
         scope.start(self, body, Location::caller())
-    }
-
-    pub(super) fn into_name(self) -> Option<String> {
-        self.name
     }
 
     pub(super) fn outside(self) -> std::thread::Builder {

@@ -19,7 +19,7 @@ pub use scoped::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::available_parallelism;
 
 use crate::rt::lane::Operation;
-use crate::rt::{self, Place, Runtime, Step, Sync};
+use crate::rt::{self, Place, Runtime, Step, Sync, stacks};
 
 /// A thread's identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -177,7 +177,8 @@ impl Runtime {
     }
 
     /// Starts a thread.
-    fn start(&self, name: Option<String>, body: Box<dyn FnOnce()>, place: Place) -> u32 {
+    fn start(&self, builder: Builder, body: Box<dyn FnOnce()>, place: Place) -> u32 {
+        let stack = builder.stack_size.map_or_else(stacks::take, stacks::take_of);
         let child = match self.number_child(place) {
             Ok(child) => child,
             Err(limit) => self.fail(
@@ -198,11 +199,11 @@ impl Runtime {
             let births = state.births.len();
             state.causality.start(self.thread.get(), child);
             let lane = &mut state.lanes[child as usize];
-            (lane.end, lane.name, lane.place, lane.what) = (end, name, place, "begin");
+            (lane.end, lane.name, lane.place, lane.what) = (end, builder.name, place, "begin");
             lane.operation = Operation::Begin(birth);
             (lane.parent, lane.births_of_parent) = (self.thread.get(), births);
         }
-        self.add_routine(child, body);
+        self.add_routine(child, stack, body);
         child
     }
 

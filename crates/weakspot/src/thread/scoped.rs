@@ -140,8 +140,8 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: `scope` joins the thread before what it borrows goes away. If the thread that called `scope` fails,
         // the execution is given up and no thread of it runs again.
         let run = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'scope>, Box<dyn FnOnce() + 'static>>(run) };
-        let name = builder.into_name();
-        let number = runtime.start(name.clone(), run, place);
+        let name = builder.name.clone();
+        let number = runtime.start(builder, run, place);
         self.started.lock().unwrap_or_else(PoisonError::into_inner).push(number);
         Ok(ScopedJoinHandle(Handle::Model { number, thread: Thread::of_model(number, name), packet }))
     }

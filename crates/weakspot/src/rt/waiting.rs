@@ -1,0 +1,134 @@
+//! Who waits for what, for the messages of deadlocks and livelocks.
+//!
+//! A mutex knows who holds it. What is made of state words (readers-writer locks, `Once`) does not, and need not while it
+//! is explored: who holds it follows from the log of the run, which is looked at when nobody can go on.
+
+use std::fmt::Write;
+
+use super::Place;
+use super::lane::{Happened, Operation};
+use super::runtime::{Runtime, State};
+use crate::failure::{Failure, FailureKind};
+use crate::timeline::thread_name;
+
+/// How something is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    Read,
+    Write,
+    /// The closure of a `Once` runs.
+    Run,
+}
+
+/// Somebody holds something.
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    thread: u32,
+    how: Hold,
+    since: Place,
+}
+
+impl Runtime {
+    /// Nobody can go on.
+    pub(crate) fn deadlock(&self) -> Failure {
+        let message = format!("deadlock: nobody can go on{}", self.describe_waiting());
+        Failure::new(FailureKind::Deadlock, message)
+    }
+
+    /// Whoever is left goes round a loop.
+    pub(crate) fn livelock(&self) -> Failure {
+        let message = format!("livelock: nobody can end the waiting{}", self.describe_waiting());
+        Failure::new(FailureKind::Livelock, message)
+    }
+
+    /// Who waits for what.
+    fn describe_waiting(&self) -> String {
+        let state = self.state();
+        let mut text = String::new();
+        for (number, lane) in state.lanes.iter().enumerate() {
+            let waits_for = match lane.operation {
+                Operation::Absent | Operation::Ended | Operation::Failed => continue,
+                Operation::Lock(mutex) => {
+                    let (holder, place) = state.objects[mutex as usize].holder;
+                    format!("waits for a mutex that {} holds since {place}", holder_name(&state, holder, number))
+                }
+                Operation::Wait { .. } => "waits for a notification".to_owned(),
+                Operation::Join { child, .. } => format!("waits for {} to end", name_of(&state, child)),
+                Operation::Rmw { .. } => format!("waits in {}", lane.what),
+                _ if lane.marker != 0 => "waits in a loop for a value that nobody will write".to_owned(),
+                _ => format!("is about to {}", lane.what),
+            };
+            let _ = write!(text, "\n  {} {waits_for}, at {}", name_of(&state, number as u32), lane.place);
+            if let Operation::Rmw { object, .. } = lane.operation {
+                text.push_str(&describe_holders(&state, number, object));
+            }
+        }
+        text
+    }
+}
+
+fn name_of(state: &State, thread: u32) -> String {
+    thread_name(thread as usize, state.lanes[thread as usize].name.as_deref())
+}
+
+/// Somebody as whoever waits for it says it.
+fn holder_name(state: &State, holder: u32, waiting: usize) -> String {
+    let has_ended = matches!(state.lanes[holder as usize].operation, Operation::Ended);
+    match holder as usize == waiting {
+        true => "it itself".to_owned(),
+        false if has_ended => format!("{}, which has ended,", name_of(state, holder)),
+        false => name_of(state, holder),
+    }
+}
+
+/// A thread waits for a state word: those who hold what the word stands for.
+fn describe_holders(state: &State, thread: usize, object: u32) -> String {
+    let mut text = String::new();
+    for (index, holder) in holders(&state.log, object).iter().enumerate() {
+        let Holder { thread: by, how, since } = *holder;
+        let lead = if index == 0 { ": " } else { "; " };
+        let who = holder_name(state, by, thread);
+        let _ = match how {
+            Hold::Read => write!(text, "{lead}{who} reads since {since}"),
+            Hold::Write => write!(text, "{lead}{who} writes since {since}"),
+            Hold::Run => write!(text, "{lead}{who} runs the closure since {since}"),
+        };
+    }
+    text
+}
+
+/// Who holds what a state word stands for, at the end of a run.
+fn holders(log: &[Happened], object: u32) -> Vec<Holder> {
+    let mut holders: Vec<Holder> = Vec::new();
+    for happened in log {
+        let Happened { thread, place, .. } = *happened;
+        let is_of_object = matches!(happened.operation, Operation::Rmw { object: of, .. } if of == object);
+        if !is_of_object || happened.written.is_none() {
+            continue;
+        }
+        let own = holders.iter().rposition(|holder| holder.thread == thread);
+        let begin = |how| Holder { thread, how, since: place };
+        match happened.what {
+            "RwLock::read" | "RwLock::try_read" => holders.push(begin(Hold::Read)),
+            "RwLock::write" | "RwLock::try_write" => holders.push(begin(Hold::Write)),
+            "RwLockWriteGuard::downgrade" => {
+                if let Some(own) = own {
+                    holders[own] = begin(Hold::Read);
+                }
+            }
+            "RwLock: end of read" | "RwLock: end of write" => {
+                // The place of the end is where the guard was made.
+                let is_same = |holder: &Holder| holder.thread == thread && std::ptr::eq(holder.since, place);
+                let at = holders.iter().rposition(is_same).or(own);
+                at.map(|at| holders.remove(at));
+            }
+            // The closure begins and ends with an event of the same name.
+            "Once::call_once" | "Once::call_once_force" | "OnceLock::get_or_init" | "LazyLock::force" => match own {
+                Some(own) => _ = holders.remove(own),
+                None => holders.push(begin(Hold::Run)),
+            },
+            _ => {}
+        }
+    }
+    holders
+}

@@ -1,0 +1,145 @@
+//! The `WEAKSPOT_*` variables, with values that are right and with values that are not. Each test runs itself in a
+//! process of its own, because variables belong to the process.
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+use weakspot::sync::Arc;
+use weakspot::sync::atomic::AtomicUsize;
+use weakspot::sync::atomic::Ordering::SeqCst;
+use weakspot::thread;
+
+/// Set in the processes.
+const INSIDE: &str = "WEAKSPOT_TEST_INSIDE";
+
+/// Fails if it is asked for: an update is lost.
+fn increments(fails: bool) {
+    let shared = Arc::new(AtomicUsize::new(0));
+    let other = shared.clone();
+    let thread = thread::spawn(move || other.store(other.load(SeqCst) + 1, SeqCst));
+    shared.store(shared.load(SeqCst) + 1, SeqCst);
+    thread.join().unwrap();
+    assert!(!fails || shared.load(SeqCst) == 2, "an update is lost");
+}
+
+#[test]
+fn inside_passes() {
+    if std::env::var_os(INSIDE).is_some() {
+        weakspot::model(|| increments(false));
+    }
+}
+
+#[test]
+fn inside_fails() {
+    if std::env::var_os(INSIDE).is_some() {
+        weakspot::model(|| increments(true));
+    }
+}
+
+/// Does a test pass with a variable, and what does it say?
+fn run(test: &str, name: &str, value: impl AsRef<OsStr>) -> (bool, String) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(INSIDE, "1").env("RUST_BACKTRACE", "0").env(name, value);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), text)
+}
+
+#[test]
+fn good_values_are_taken() {
+    for (name, values) in [
+        ("WEAKSPOT_MODEL", vec!["sc", "TSO", " pso ", ""]),
+        ("WEAKSPOT_JOBS", vec!["0", "1", " 3 ", "1000000", ""]),
+        ("WEAKSPOT_MAX_PREEMPTIONS", vec!["0", "1", "4294967295", ""]),
+        ("WEAKSPOT_LOG", vec!["0", "off", "1", "anything", ""]),
+        ("WEAKSPOT_REPLAY", vec![""]),
+        ("WEAKSPOT_STATS", vec![""]),
+    ] {
+        for value in values {
+            let (passes, text) = run("inside_passes", name, value);
+            assert!(passes, "{name}={value}: {text}");
+            let talks = name == "WEAKSPOT_LOG" && ["1", "anything"].contains(&value);
+            assert_eq!(text.contains("weakspot: correct on TSO"), talks, "{name}={value}: {text}");
+        }
+    }
+}
+
+#[test]
+fn bad_values_are_named_where_the_model_is_started() {
+    let line = line!();
+    for (name, values) in [
+        ("WEAKSPOT_MODEL", vec!["arm", "0", "tso,pso"]),
+        ("WEAKSPOT_JOBS", vec!["many", "-1", "1.5", "99999999999999999999999"]),
+        ("WEAKSPOT_MAX_PREEMPTIONS", vec!["few", "-1", "2x", "4294967296"]),
+    ] {
+        for value in values {
+            let (passes, text) = run("inside_passes", name, value);
+            assert!(!passes && text.contains(&format!("{name}={value} should be ")), "{name}={value}: {text}");
+            let place = text.split_once("environment.rs:").and_then(|(_, rest)| rest.split(':').next());
+            assert!(place.is_some_and(|place| place.parse::<u32>().unwrap() < line), "{name}={value}: {text}");
+        }
+    }
+    let (passes, text) = run("inside_passes", "WEAKSPOT_STATS", "/");
+    assert!(passes && text.contains("WEAKSPOT_STATS: /: "), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_value_that_is_no_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    for name in ["WEAKSPOT_MODEL", "WEAKSPOT_JOBS", "WEAKSPOT_REPLAY"] {
+        let (passes, text) = run("inside_passes", name, OsStr::from_bytes(b"\xff\xfe"));
+        assert!(!passes && text.contains(&format!("{name}=")) && text.contains("is no text"), "{text}");
+    }
+}
+
+#[test]
+fn the_line_of_a_report_replays_it() {
+    let (passes, text) = run("inside_fails", "WEAKSPOT_LOG", "1");
+    assert!(!passes && text.contains("an update is lost"), "{text}");
+    let (_, line) = text.split_once("to run this execution again: WEAKSPOT_REPLAY=").unwrap();
+    let (schedule, command) = line.lines().next().unwrap().split_once(' ').unwrap();
+    assert!(command.contains("inside_fails") && command.contains("--exact"), "{command}");
+    for schedule in [schedule.to_owned(), format!(" {schedule} ")] {
+        let (passes, text) = run("inside_fails", "WEAKSPOT_REPLAY", schedule);
+        assert!(!passes && text.contains("an update is lost"), "{text}");
+    }
+    // It is no schedule of the other test, which goes on after the last step.
+    let (passes, text) = run("inside_passes", "WEAKSPOT_REPLAY", "sc:0.0");
+    assert!(!passes && text.contains("the schedule is another test's"), "{text}");
+}
+
+#[test]
+fn bad_schedules_are_explained() {
+    for (schedule, why) in [
+        ("nonsense", "does not begin with"),
+        ("arm:0", "is none of sc, tso, pso"),
+        ("sc:", "the schedule is over after step 0"),
+        ("sc:7", "step 1 of the schedule is not possible"),
+        ("tso:0c0", "step 1 of the schedule is not possible"),
+        ("sc:99999999999999999999", "is no step"),
+        ("sc:0x-1", "is no step"),
+        ("sc:0x99999999999", "is not possible"),
+        ("☃", "does not begin with"),
+    ] {
+        let (passes, text) = run("inside_passes", "WEAKSPOT_REPLAY", schedule);
+        assert!(!passes && text.contains("this schedule cannot be run") && text.contains(why), "{schedule}: {text}");
+    }
+}
+
+#[test]
+fn a_timeline_is_as_wide_as_it_may_be() {
+    for (columns, widest) in [("40", 40), ("60", 60)] {
+        let (_, text) = run("inside_fails", "COLUMNS", columns);
+        let (_, timeline) = text.split_once("\n   line").unwrap();
+        let (timeline, _) = timeline.split_once("\n\n").unwrap();
+        assert!(timeline.lines().all(|line| line.chars().count() <= widest), "{text}");
+        assert!(timeline.contains("load: 1"), "{text}");
+    }
+    let wide = ["", "200", "nonsense"].map(|columns| {
+        let (_, text) = run("inside_fails", "COLUMNS", columns);
+        text.split_once("\n   line").unwrap().1.split_once("\n\n").unwrap().0.to_owned()
+    });
+    assert!(wide.iter().all(|text| text.contains("thread 0 (main)    ") && *text == wide[0]), "{wide:?}");
+}

@@ -1,0 +1,103 @@
+//! Models that do not repeat themselves are found out, and the first event that differs is named.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashSet;
+
+use weakspot::sync::Arc;
+use weakspot::sync::atomic::AtomicUsize;
+use weakspot::sync::atomic::Ordering::SeqCst;
+use weakspot::{Builder, FailureKind, Report, Verdict, thread};
+
+/// So many elements that two maps hardly ever have the same order.
+const ELEMENTS: usize = 24;
+
+fn check(body: impl Fn() + Send + Sync + 'static) -> Report {
+    Builder::default().check(body)
+}
+
+fn atomics() -> (Arc<Vec<AtomicUsize>>, Arc<Vec<AtomicUsize>>) {
+    let all: Arc<Vec<_>> = Arc::new((0..ELEMENTS).map(AtomicUsize::new).collect());
+    (all.clone(), all)
+}
+
+#[track_caller]
+fn is_found_out(report: &Report, parts: &[&str]) {
+    let text = report.to_string();
+    let failure = report.failure.as_ref().expect("it is found out");
+    assert!(matches!(failure.kind, FailureKind::NotDeterministic), "{text}");
+    assert!(text.starts_with("weakspot: the model is not deterministic\n"), "{text}");
+    assert!(!text.contains("on every processor") && !text.contains("WEAKSPOT_REPLAY"), "{text}");
+    for part in ["ime, random numbers, the order of hash maps"].iter().chain(parts) {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+#[test]
+fn the_order_of_a_hash_set_decides_what_a_thread_does() {
+    let report = check(|| {
+        let (all, theirs) = atomics();
+        let thread = thread::spawn(move || theirs[0].fetch_add(1, SeqCst));
+        for element in (0..ELEMENTS).collect::<HashSet<_>>() {
+            if element % 2 == 0 {
+                all[element].load(SeqCst);
+            } else {
+                all[element].store(1, SeqCst);
+            }
+        }
+        thread.join().unwrap();
+    });
+    is_found_out(&report, &["repetition.rs:"]);
+}
+
+#[test]
+fn the_order_of_a_hash_set_decides_which_atomic_is_used() {
+    let report = check(|| {
+        let (all, theirs) = atomics();
+        let thread = thread::spawn(move || theirs[..4].iter().for_each(|one| _ = one.fetch_add(1, SeqCst)));
+        let order: HashSet<usize> = (0..ELEMENTS).collect();
+        for element in order {
+            all[element].fetch_add(1, SeqCst);
+        }
+        thread.join().unwrap();
+    });
+    is_found_out(&report, &["repetition.rs:"]);
+}
+
+#[test]
+fn a_model_with_one_execution_is_run_again_as_well() {
+    let report = check(|| {
+        let (all, _) = atomics();
+        for element in (0..ELEMENTS).collect::<HashSet<_>>() {
+            if element % 2 == 0 { _ = all[0].load(SeqCst) } else { all[0].store(1, SeqCst) }
+        }
+    });
+    is_found_out(&report, &["the same schedule was run again", "; now it is `", "repetition.rs:"]);
+}
+
+#[test]
+fn values_that_differ_are_told_and_are_no_failure() {
+    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let report = check(|| {
+        let shared = Arc::new(AtomicUsize::new(0));
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.load(SeqCst));
+        shared.store(NEXT.fetch_add(1, SeqCst), SeqCst);
+        thread.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    let text = report.to_string();
+    assert!(text.contains("note: values differ from run to run") && text.contains("; now it is `store "), "{text}");
+    assert!(report.has_notes());
+}
+
+#[test]
+fn what_a_static_keeps_from_the_first_run_is_no_difference() {
+    static CACHE: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let report = check(|| {
+        let shared = Arc::new(AtomicUsize::new(0));
+        let known = *CACHE.get_or_init(|| 3);
+        shared.store(known, SeqCst);
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    assert!(!report.has_notes(), "{report}");
+}
