@@ -12,6 +12,9 @@
 //!   if not even the allocation happens before an access, the making does not. (Made in memory that was allocated
 //!   earlier, or on a stack: not found.)
 //!
+//! Mappings that a model unmaps stay, too, until then: an atomic may have been there, which is looked at once more when the
+//! execution is over (see [`slot`](super::slot)).
+//!
 //! Rust's allocator on Linux is that of the C library, and a program may bring its own `malloc` and `free`: these do. They
 //! note what a thread of a model does and hand everything on. An allocator that the test itself declares with
 //! `#[global_allocator]` keeps working; if it does not end in the C library's, nothing is noted. A program that is linked
@@ -20,14 +23,14 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 
-use super::objects::{Object, Stamp};
+use super::objects::Object;
 use super::runtime::State;
 use super::{Place, Runtime};
 use crate::failure::{Failure, RacingAccess};
 
-/// What an execution has freed.
+/// What an execution has freed: allocations, and mappings with their sizes.
 #[derive(Default)]
-pub(crate) struct Freed(RefCell<Vec<*mut c_void>>);
+pub(crate) struct Freed(RefCell<Vec<*mut c_void>>, RefCell<Vec<(*mut c_void, usize)>>);
 
 impl Drop for Freed {
     fn drop(&mut self) {
@@ -52,16 +55,6 @@ impl Runtime {
         let allocated = allocate();
         drop(state);
         allocated
-    }
-
-    /// An atomic is used for the first time in this run: notes who has made it, if that was a thread of the run.
-    #[inline]
-    pub(crate) fn note_making(&self, stamp: &Stamp, object: u32) {
-        let state = &mut *self.state();
-        if let Some(birth) = state.birth_at(std::ptr::from_ref(stamp).addr()) {
-            state.objects[object as usize].birth = birth;
-            stamp.bear();
-        }
     }
 
     /// The current thread has accessed an atomic that was made in this run: its making must happen before.
@@ -136,6 +129,10 @@ mod symbols {
             for pointer in self.0.borrow_mut().drain(..) {
                 // SAFETY: `keep` was called in place of this.
                 unsafe { release(pointer) };
+            }
+            for (start, size) in self.1.borrow_mut().drain(..) {
+                // SAFETY: `munmap` was called in place of this.
+                unsafe { libc::syscall(libc::SYS_munmap, start, size) };
             }
         }
 
@@ -228,6 +225,22 @@ mod symbols {
         }
     }
 
+    /// The C library's `munmap`, but later where a model runs.
+    ///
+    /// # Safety
+    /// As there.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn munmap(start: *mut c_void, size: usize) -> c_int {
+        if let Some(runtime) = current()
+            && let Ok(mut unmapped) = runtime.freed.1.try_borrow_mut()
+        {
+            unmapped.push((start, size));
+            return 0;
+        }
+        // SAFETY: the caller's.
+        unsafe { libc::syscall(libc::SYS_munmap, start, size) as c_int }
+    }
+
     /// The C library's `realloc`, but never in place where a model runs.
     ///
     /// # Safety
@@ -255,6 +268,6 @@ mod symbols {
 impl Freed {
     /// Nothing was kept.
     pub(crate) fn release(&self) {
-        debug_assert!(self.0.borrow().is_empty());
+        debug_assert!(self.0.borrow().is_empty() && self.1.borrow().is_empty());
     }
 }

@@ -11,6 +11,7 @@
 //! | `script` | the known beginning of a run, made again without the explorer |
 //! | `lane` | one thread: its coroutine and what it is about to do |
 //! | `objects` | atomics and locks of a run, and the stamps that tie them to their Rust objects |
+//! | `slot` | the memory of atomics, and how it is tied to the objects of a run |
 //! | `counts` | reference counts, which are events only where the program can see them |
 //! | `causality` | happens-before of the C11 orderings; data races |
 //! | `finish` | what becomes of a run that is given up |
@@ -40,6 +41,7 @@ pub(crate) mod overflow;
 pub(crate) mod panics;
 pub(crate) mod runtime;
 pub(crate) mod script;
+pub(crate) mod slot;
 pub(crate) mod spare;
 pub(crate) mod stacks;
 pub(crate) mod statics;

@@ -1,6 +1,6 @@
 //! The atomics and locks of a run.
 //!
-//! A Rust object (an `AtomicUsize`, a `Mutex`) can be made in a `const fn`, so nothing is known of it before its first
+//! A Rust object (a `Mutex`, and where [`slot`](super::slot) says so an `AtomicUsize`) can be made in a `const fn`, so nothing is known of it before its first
 //! use in a run. Then it gets a number, the *object*, and a stamp in the Rust object says so: the number of the run and
 //! the number of the object. The stamp of an object that is made anew is 0, so memory that is used again is a new
 //! object. An object that carries the stamp of an earlier run (a static, something captured) gets its first value back: the one
@@ -17,13 +17,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weakspot_explore::system::UNBOUND;
 
+use super::Place;
 use super::runtime::{Company, Runtime};
-use super::{Place, statics};
 
 /// Bits of a stamp that are not the number of a run.
 const OBJECT_BITS: u32 = 24;
-/// The one of them that says that a thread of the run has made the object; the others are its number.
-const BORN: u64 = 1 << (OBJECT_BITS - 1);
+/// The one of them that says that a thread of the run has made the object, if somebody asks; the others are its number.
+pub(super) const BORN: u64 = 1 << (OBJECT_BITS - 1);
 
 /// No allocation.
 pub(crate) const NO_BIRTH: u32 = u32::MAX;
@@ -59,23 +59,14 @@ impl Object {
 #[derive(Debug, Default)]
 pub(crate) struct Stamp {
     /// The run and the number.
-    mark: AtomicU64,
+    pub(super) mark: AtomicU64,
     /// The value before the first run that used it since it was written outside of models.
     first: AtomicU64,
-    /// Makes the size of an atomic a power of two: there is code that counts how many fit into a cache line.
-    _room: u64,
 }
 
 impl Stamp {
     pub(crate) const fn new() -> Self {
-        Self { mark: AtomicU64::new(0), first: AtomicU64::new(0), _room: 0 }
-    }
-
-    /// Something is written outside of models: what models have done to it counts no more.
-    pub(crate) fn written_outside(&self) {
-        if !statics::is_checking() {
-            self.mark.store(0, Ordering::Relaxed);
-        }
+        Self { mark: AtomicU64::new(0), first: AtomicU64::new(0) }
     }
 
     /// Forgets all runs: whoever has it exclusively begins a new life of it.
@@ -87,17 +78,6 @@ impl Stamp {
     pub(crate) fn used(&self, runtime: &Runtime) -> Option<u32> {
         let stamp = self.mark.load(Ordering::Relaxed);
         (stamp >> OBJECT_BITS == runtime.run.get()).then_some((stamp & (BORN - 1)) as u32)
-    }
-
-    /// Has a thread of the run made the object? To be asked after [`Self::object`].
-    #[inline]
-    pub(crate) fn is_born(&self) -> bool {
-        self.mark.load(Ordering::Relaxed) & BORN != 0
-    }
-
-    /// A thread of the run has made the object.
-    pub(crate) fn bear(&self) {
-        self.mark.fetch_or(BORN, Ordering::Relaxed);
     }
 
     /// The number in this run. `value` is what it holds; `reset` gives it its first value back.

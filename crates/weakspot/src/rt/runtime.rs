@@ -21,6 +21,7 @@ use super::local::Storage;
 use super::memory::{Birth, Freed};
 use super::objects::Object;
 use super::script::{Script, Taken};
+use super::slot::{self, Homes};
 use super::spare;
 use super::statics;
 use super::strength::Strengthened;
@@ -78,6 +79,8 @@ pub(crate) struct State {
     pub(crate) lanes: Vec<Lane>,
     numbers: ThreadNumbers,
     pub(crate) objects: Vec<Object>,
+    /// Where atomics are.
+    pub(crate) homes: Homes,
     /// The object of each cell.
     pub(crate) bound: Vec<u32>,
     pub(crate) causality: Causality,
@@ -102,6 +105,7 @@ impl State {
             lanes: Vec::new(),
             numbers: FxHashMap::default(),
             objects: Vec::new(),
+            homes: Homes::default(),
             bound: Vec::new(),
             causality: Causality::new(),
             log: Vec::new(),
@@ -127,6 +131,7 @@ impl State {
     /// Forgets what happened in a run.
     pub(super) fn forget_run(&mut self) {
         self.lanes.iter_mut().for_each(Lane::reset);
+        self.give_values_back();
         self.objects.clear();
         self.bound.clear();
         self.causality.reset();
@@ -139,6 +144,8 @@ impl State {
 /// A runtime: one for each worker of a model.
 pub(crate) struct Runtime {
     pub(crate) run: Cell<u64>,
+    /// What tokens of the run begin with.
+    pub(crate) token: Cell<u64>,
     /// The next number for a run, and that after the last one.
     free_runs: Cell<(u64, u64)>,
     /// No number of a run of the model is lower.
@@ -189,6 +196,7 @@ impl Runtime {
         let (state, counts) = spare::take_run();
         Self {
             run: Cell::new(0),
+            token: Cell::new(0),
             free_runs: Cell::new((0, 0)),
             first_run: RUNS.load(Ordering::Relaxed) << WORKER_BITS,
             claim: Cell::new(None),
@@ -241,6 +249,7 @@ impl Runtime {
         self.free_runs.set((next + 1, end));
         let worker = if let Company::Worker(worker) = self.company { worker } else { 0 };
         self.run.set(next << WORKER_BITS | worker);
+        self.token.set(slot::token_of_run(self.run.get()));
     }
 
     /// Is this a run that another worker made?
@@ -559,6 +568,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
+        self.state.get_mut().give_values_back();
         let state = std::mem::replace(self.state.get_mut(), State::empty());
         spare::keep_run(state, self.counts.take());
     }

@@ -11,6 +11,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
+use super::slot;
+
 /// Who has the statics.
 static OWNER: Mutex<Option<u64>> = Mutex::new(None);
 static GIVEN_BACK: Condvar = Condvar::new();
@@ -33,6 +35,7 @@ impl Claim {
     pub(crate) fn new() -> Self {
         static CLAIMS: AtomicU64 = AtomicU64::new(0);
         CHECKING.set(true);
+        slot::model_begins();
         Self(CLAIMS.fetch_add(1, Ordering::Relaxed))
     }
 
@@ -45,6 +48,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         CHECKING.set(false);
+        slot::model_ends();
         let mut owner = OWNER.lock().unwrap_or_else(PoisonError::into_inner);
         if *owner == Some(self.0) {
             *owner = None;

@@ -7,6 +7,7 @@ use super::causality::{Racing, Sync};
 use super::lane::{Happened, Operation};
 use super::objects::{NO_BIRTH, Stamp};
 use super::runtime::Company;
+use super::slot::{Memory, Slot};
 use super::{Place, Runtime, current};
 use crate::failure::{Failure, RacingAccess};
 
@@ -186,9 +187,13 @@ impl Drop for Open {
 }
 
 /// An atomic is accessed as plain memory now: what other threads have done to it must happen before.
-pub(crate) fn access_atomic(stamp: &Stamp, writes: bool, place: Place) {
+pub(crate) fn access_atomic<M: Memory>(slot: &Slot<M>, writes: bool, place: Place) {
     let Some(runtime) = current().filter(|runtime| !runtime.is_free() && !runtime.buffered.get()) else { return };
-    let Some(object) = stamp.used(runtime) else { return };
+    let Some(object) = slot.used(runtime) else { return };
+    access_object(runtime, object, writes, place);
+}
+
+fn access_object(runtime: &Runtime, object: u32, writes: bool, place: Place) {
     let thread = runtime.thread.get();
     let race = {
         let state = &mut *runtime.state();

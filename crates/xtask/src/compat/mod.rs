@@ -8,6 +8,7 @@
 //! | module | its part |
 //! |---|---|
 //! | [`suites`] | which crates, with which flags |
+//! | [`other`] | a crate that is not listed, with flags from the command line |
 //! | [`fetch`] | the sources, by way of cargo |
 //! | [`build`] | test executables |
 //! | [`measure`] | one test: verdict, executions, time |
@@ -18,6 +19,7 @@
 mod build;
 mod fetch;
 mod measure;
+mod other;
 mod suites;
 mod table;
 
@@ -38,6 +40,9 @@ use suites::{SUITES, Suite};
 pub struct CompatArgs {
     /// Only these crates; `promised` stands for those that the project promises to run
     suites: Vec<String>,
+
+    #[command(flatten)]
+    other: other::OtherArgs,
 
     /// Only tests whose name contains this
     #[arg(long, value_name = "TEXT")]
@@ -109,8 +114,10 @@ fn choose(args: &CompatArgs) -> Result<Vec<&'static Suite>, ChoreError> {
     if let Some(unknown) = args.suites.iter().find(|name| !SUITES.iter().any(|suite| is_called(suite, name))) {
         return Err(ChoreError::Failed(format!("there is no suite `{unknown}`: --list names those that are")));
     }
-    let wanted = |suite: &&Suite| args.suites.is_empty() || args.suites.iter().any(|name| is_called(suite, name));
-    Ok(SUITES.iter().filter(wanted).collect())
+    let other = args.other.suite()?;
+    let all = args.suites.is_empty() && other.is_none();
+    let wanted = |suite: &&Suite| all || args.suites.iter().any(|name| is_called(suite, name));
+    Ok(SUITES.iter().filter(wanted).chain(other).collect())
 }
 
 /// A suite that was built with an engine.

@@ -39,7 +39,8 @@ pub struct Suite {
 }
 
 impl Suite {
-    const fn new(name: &'static str, version: &'static str, targets: &'static [&'static str]) -> Self {
+    /// A crate whose tests need nothing but `--cfg loom` and these targets.
+    pub const fn new(name: &'static str, version: &'static str, targets: &'static [&'static str]) -> Self {
         Self {
             name,
             version,

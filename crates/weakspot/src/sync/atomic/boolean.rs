@@ -4,27 +4,14 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{self as std_atomic, Ordering};
 
-use super::core::{Access, Memory, check_failure_order, common_methods};
-use crate::rt::objects::Stamp;
+use super::core::{Access, check_failure_order, common_methods, lowest_bytes};
+use crate::rt::slot::{Slot, is_quiet};
 use crate::rt::{self, Place, Runtime};
 
 /// An atomic `bool`.
 #[derive(Default)]
 pub struct AtomicBool {
-    value: std_atomic::AtomicBool,
-    stamp: Stamp,
-}
-
-impl Memory for std_atomic::AtomicBool {
-    #[inline]
-    fn get(&self) -> u64 {
-        u64::from(self.load(Ordering::Relaxed))
-    }
-
-    #[inline]
-    fn set(&self, bits: u64) {
-        self.store(bits != 0, Ordering::Relaxed);
-    }
+    slot: Slot<std_atomic::AtomicU64>,
 }
 
 macro_rules! fetch {
@@ -33,9 +20,13 @@ macro_rules! fetch {
         #[track_caller]
         pub fn $method(&self, value: bool, order: Ordering) -> bool {
             match rt::current() {
+                None if is_quiet() => {
+                    self.slot.written_outside();
+                    self.outside().$method(value, order)
+                }
                 None => {
-                    self.stamp.written_outside();
-                    self.value.$method(value, order)
+                    let new: fn(bool, bool) -> bool = $new;
+                    self.update_outside(move |old| Some(new(old, value)))
                 }
                 Some(runtime) => {
                     let new: fn(bool, bool) -> bool = $new;
@@ -49,17 +40,32 @@ macro_rules! fetch {
 impl AtomicBool {
     /// An atomic with this value.
     pub const fn new(value: bool) -> Self {
-        Self { value: std_atomic::AtomicBool::new(value), stamp: Stamp::new() }
+        Self { slot: Slot::new(std_atomic::AtomicU64::new(value as u64)) }
     }
 
     common_methods!(
         bool,
-        Access<'a, std_atomic::AtomicBool>,
+        Access<'a, std_atomic::AtomicU64>,
         std::convert::identity,
         rt::current,
         u64::from,
         |bits: u64| bits != 0
     );
+
+    /// The memory of the value.
+    fn outside(&self) -> &std_atomic::AtomicBool {
+        let value = lowest_bytes(self.slot.memory().as_ptr(), size_of::<bool>());
+        // SAFETY: this is the byte of the value, 0 or 1. It lives as long as the slot, and nobody holds an exclusive
+        // reference to it.
+        unsafe { &*value.cast() }
+    }
+
+    fn settled(&mut self) -> &mut bool {
+        self.slot.settle();
+        let value = lowest_bytes(self.slot.memory_mut().get_mut(), size_of::<bool>());
+        // SAFETY: as above, and the slot is borrowed exclusively.
+        unsafe { &mut *value.cast() }
+    }
 
     fetch!(fetch_and, "Logical and", |old, value| old & value);
     fetch!(fetch_nand, "Logical not-and", |old, value| !(old & value));
@@ -82,6 +88,6 @@ impl From<bool> for AtomicBool {
 
 impl fmt::Debug for AtomicBool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.value, f)
+        fmt::Debug::fmt(&self.peek(), f)
     }
 }

@@ -4,15 +4,14 @@
 //! is most often built without optimisation, its dependencies with it, and what is generic or inline is built as the test
 //! is.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
 use crate::rt::lane::Effect;
-use crate::rt::objects::Stamp;
 use crate::rt::script::Again;
+use crate::rt::slot::{Found, Memory, Slot};
 use crate::rt::{Place, Runtime, Sync};
 
 /// An ordering, as far as synchronisation goes.
@@ -34,16 +33,16 @@ pub(super) fn check_failure_order(order: Ordering) {
     }
 }
 
-/// The memory of an atomic, as bits.
-pub(super) trait Memory {
-    fn get(&self) -> u64;
-    fn set(&self, bits: u64);
+/// The bytes of a value in its bits.
+pub(super) fn lowest_bytes(bits: *mut u64, size: usize) -> *mut u8 {
+    let skipped = if cfg!(target_endian = "big") { size_of::<u64>() - size } else { 0 };
+    bits.cast::<u8>().wrapping_add(skipped)
 }
 
 /// One access to an atomic inside a model.
 pub(super) struct Access<'a, M: Memory> {
     runtime: &'a Runtime,
-    memory: &'a M,
+    slot: &'a Slot<M>,
     object: u32,
     place: Place,
     /// Was it made by a thread of this run?
@@ -52,17 +51,20 @@ pub(super) struct Access<'a, M: Memory> {
 
 impl<'a, M: Memory> Access<'a, M> {
     #[inline]
-    pub(super) fn new(runtime: &'a Runtime, stamp: &Stamp, memory: &'a M, place: Place) -> Self {
-        let is_new = Cell::new(false);
-        let first = || {
-            is_new.set(true);
-            memory.get()
-        };
-        let object = stamp.object(runtime, first, |first| memory.set(first), place);
-        if is_new.get() {
-            runtime.note_making(stamp, object);
-        }
-        Self { runtime, memory, object, place, is_born: stamp.is_born() }
+    pub(super) fn new(runtime: &'a Runtime, slot: &'a Slot<M>, place: Place) -> Self {
+        let Found { object, is_born } = slot.object(runtime, place);
+        Self { runtime, slot, object, place, is_born }
+    }
+
+    /// The value in memory.
+    #[inline]
+    fn get(&self) -> u64 {
+        self.slot.get(self.runtime, self.object)
+    }
+
+    #[inline]
+    fn set(&self, bits: u64) {
+        self.slot.set(self.runtime, self.object, bits);
     }
 
     /// The access has happened: the making of the atomic must have happened before.
@@ -85,7 +87,7 @@ impl<'a, M: Memory> Access<'a, M> {
             if let Some(bits) = self.runtime.load_again(self.again("load"), sync_of(order)) {
                 return bits;
             }
-            if let Some(bits) = self.runtime.load(self.object, || self.memory.get(), self.place) {
+            if let Some(bits) = self.runtime.load(self.object, || self.get(), self.place) {
                 break bits;
             }
         };
@@ -109,13 +111,13 @@ impl<'a, M: Memory> Access<'a, M> {
         loop {
             self.runtime.note_store(!interlocked);
             if self.runtime.store_again(self.again("store"), bits, interlocked, sync_of(order)) {
-                return self.memory.set(bits);
+                return self.slot.set_again(self.runtime, self.object, bits);
             }
             if self.runtime.store(self.object, bits, interlocked, self.place).is_some() {
                 break;
             }
         }
-        self.memory.set(bits);
+        self.set(bits);
         if interlocked {
             self.runtime.synchronise_store(self.object, sync_of(order));
         } else {
@@ -162,13 +164,13 @@ impl<'a, M: Memory> Access<'a, M> {
         let drains_all = self.strengthen(order) != Ordering::Relaxed || self.runtime.is_behind_fence();
         let syncs @ (success, failure) = (sync_of(order), sync_of(failure));
         let probe = |bits: Option<u64>| {
-            let bits = bits.unwrap_or_else(|| self.memory.get());
+            let bits = bits.unwrap_or_else(|| self.get());
             (bits, new(bits).map_or(Effect::Reads, Effect::Writes))
         };
         let old = loop {
             if let Some(old) = self.runtime.update_again(self.again(what), drains_all, syncs, &new) {
                 if let Some(bits) = new(old) {
-                    self.memory.set(bits);
+                    self.slot.set_again(self.runtime, self.object, bits);
                 }
                 return old;
             }
@@ -178,7 +180,7 @@ impl<'a, M: Memory> Access<'a, M> {
         };
         match new(old) {
             Some(bits) => {
-                self.memory.set(bits);
+                self.set(bits);
                 self.runtime.synchronise_rmw(self.object, success, true);
             }
             None => self.runtime.synchronise_rmw(self.object, failure, false),
@@ -192,8 +194,8 @@ impl<'a, M: Memory> Access<'a, M> {
 pub(super) struct PointerAccess<'a>(Access<'a, AtomicPtr<()>>);
 
 impl<'a> PointerAccess<'a> {
-    pub(super) fn new(runtime: &'a Runtime, stamp: &Stamp, memory: &'a AtomicPtr<()>, place: Place) -> Self {
-        Self(Access::new(runtime, stamp, memory, place))
+    pub(super) fn new(runtime: &'a Runtime, slot: &'a Slot<AtomicPtr<()>>, place: Place) -> Self {
+        Self(Access::new(runtime, slot, place))
     }
 
     pub(super) fn load(&self, order: Ordering) -> u64 {
@@ -226,14 +228,15 @@ impl<'a> PointerAccess<'a> {
 }
 
 /// The methods that all atomics have. `$value` is the plain type; `$bits` and `$plain` turn it into bits and back.
-/// `$access` is an access to the memory that `$memory` gives, `$current` the runtime.
+/// `$access` is an access to what `$slot` makes of the slot, `$current` the runtime.
 macro_rules! common_methods {
-    ($value:ty, $access:ty, $memory:expr, $current:path, $bits:expr, $plain:expr) => {
+    ($value:ty, $access:ty, $slot:expr, $current:path, $bits:expr, $plain:expr) => {
         /// Reads the value.
         #[track_caller]
         pub fn load(&self, order: Ordering) -> $value {
             match $current() {
-                None => self.value.load(order),
+                None if is_quiet() => self.outside().load(order),
+                None => self.update_outside(|_| None),
                 Some(runtime) => $plain(self.access(runtime, Location::caller()).load(order)),
             }
         }
@@ -242,9 +245,12 @@ macro_rules! common_methods {
         #[track_caller]
         pub fn store(&self, value: $value, order: Ordering) {
             match $current() {
+                None if is_quiet() => {
+                    $slot(&self.slot).written_outside();
+                    self.outside().store(value, order)
+                }
                 None => {
-                    self.stamp.written_outside();
-                    self.value.store(value, order)
+                    self.update_outside(|_| Some(value));
                 }
                 Some(runtime) => self.access(runtime, Location::caller()).store($bits(value), order),
             }
@@ -254,10 +260,11 @@ macro_rules! common_methods {
         #[track_caller]
         pub fn swap(&self, value: $value, order: Ordering) -> $value {
             match $current() {
-                None => {
-                    self.stamp.written_outside();
-                    self.value.swap(value, order)
+                None if is_quiet() => {
+                    $slot(&self.slot).written_outside();
+                    self.outside().swap(value, order)
                 }
+                None => self.update_outside(|_| Some(value)),
                 Some(runtime) => self.modify(runtime, "swap", order, Location::caller(), move |_| value),
             }
         }
@@ -272,14 +279,28 @@ macro_rules! common_methods {
             failure: Ordering,
         ) -> Result<$value, $value> {
             let Some(runtime) = $current() else {
-                self.stamp.written_outside();
-                return self.value.compare_exchange(current, new, success, failure);
+                return self.compare_exchange_outside(current, new, success, failure);
             };
             check_failure_order(failure);
             let (expected, new) = ($bits(current), $bits(new));
             let access = self.access(runtime, Location::caller());
             let old = access.update("compare_exchange", success, failure, move |old| (old == expected).then_some(new));
             if old == expected { Ok($plain(old)) } else { Err($plain(old)) }
+        }
+
+        fn compare_exchange_outside(
+            &self,
+            current: $value,
+            new: $value,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<$value, $value> {
+            if is_quiet() {
+                $slot(&self.slot).written_outside();
+                return self.outside().compare_exchange(current, new, success, failure);
+            }
+            let old = self.update_outside(|old| (old == current).then_some(new));
+            if old == current { Ok(old) } else { Err(old) }
         }
 
         /// The same as [`Self::compare_exchange`] in a model: it does not fail without a reason there.
@@ -291,11 +312,11 @@ macro_rules! common_methods {
             success: Ordering,
             failure: Ordering,
         ) -> Result<$value, $value> {
-            if rt::in_model() {
+            if rt::in_model() || !is_quiet() {
                 return self.compare_exchange(current, new, success, failure);
             }
-            self.stamp.written_outside();
-            self.value.compare_exchange_weak(current, new, success, failure)
+            $slot(&self.slot).written_outside();
+            self.outside().compare_exchange_weak(current, new, success, failure)
         }
 
         /// The predecessor of [`Self::compare_exchange`]: returns the value found. Not marked as deprecated, because
@@ -357,9 +378,8 @@ macro_rules! common_methods {
         /// The value, which nobody else can access: in a model, what others have done to it must happen before.
         #[track_caller]
         pub fn get_mut(&mut self) -> &mut $value {
-            rt::access_atomic(&self.stamp, true, Location::caller());
-            self.stamp.clear();
-            self.value.get_mut()
+            rt::access_atomic($slot(&self.slot), true, Location::caller());
+            self.settled()
         }
 
         /// Works on the value, which nobody else can access: see [`Self::get_mut`].
@@ -369,8 +389,8 @@ macro_rules! common_methods {
         }
 
         /// The value, at the end of the atomic's life.
-        pub const fn into_inner(self) -> $value {
-            self.value.into_inner()
+        pub fn into_inner(self) -> $value {
+            self.peek()
         }
 
         /// Reads the value as plain memory: a write that does not happen before is a data race, which fails a model.
@@ -380,18 +400,30 @@ macro_rules! common_methods {
         #[track_caller]
         pub unsafe fn unsync_load(&self) -> $value {
             let value = self.load(Ordering::Relaxed);
-            rt::access_atomic(&self.stamp, false, Location::caller());
+            rt::access_atomic($slot(&self.slot), false, Location::caller());
             value
         }
 
         /// A pointer to the value. Accesses through it are no events of a model.
-        pub const fn as_ptr(&self) -> *mut $value {
-            self.value.as_ptr()
+        #[track_caller]
+        pub fn as_ptr(&self) -> *mut $value {
+            $slot(&self.slot).put_in_place(Location::caller());
+            self.outside().as_ptr()
+        }
+
+        /// The value, without an event.
+        fn peek(&self) -> $value {
+            $plain($slot(&self.slot).peek())
+        }
+
+        /// Reads, and writes what `new` says, outside of models: what was read.
+        fn update_outside(&self, new: impl Fn($value) -> Option<$value>) -> $value {
+            $plain($slot(&self.slot).update_outside(&|old| new($plain(old)).map($bits)))
         }
 
         #[inline]
         fn access<'a>(&'a self, runtime: &'a Runtime, place: Place) -> $access {
-            <$access>::new(runtime, &self.stamp, $memory(&self.value), place)
+            <$access>::new(runtime, $slot(&self.slot), place)
         }
 
         #[inline]

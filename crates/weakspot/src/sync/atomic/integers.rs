@@ -4,8 +4,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{self as std_atomic, Ordering};
 
-use super::core::{Access, Memory, check_failure_order, common_methods};
-use crate::rt::objects::Stamp;
+use super::core::{Access, check_failure_order, common_methods, lowest_bytes};
+use crate::rt::slot::{Slot, is_quiet};
 use crate::rt::{self, Place, Runtime};
 
 macro_rules! atomic_integer {
@@ -13,36 +13,39 @@ macro_rules! atomic_integer {
         #[doc = concat!("An atomic `", stringify!($value), "`.")]
         #[derive(Default)]
         pub struct $name {
-            value: std_atomic::$name,
-            stamp: Stamp,
-        }
-
-        impl Memory for std_atomic::$name {
-            #[inline]
-            fn get(&self) -> u64 {
-                ToBits::to_bits(self.load(Ordering::Relaxed) as $unsigned)
-            }
-
-            #[inline]
-            fn set(&self, bits: u64) {
-                self.store(bits as $value, Ordering::Relaxed);
-            }
+            slot: Slot<std_atomic::AtomicU64>,
         }
 
         impl $name {
             /// An atomic with this value.
+            #[allow(clippy::cast_lossless, reason = "some of the types are as large as the bits")]
             pub const fn new(value: $value) -> Self {
-                Self { value: std_atomic::$name::new(value), stamp: Stamp::new() }
+                Self { slot: Slot::new(std_atomic::AtomicU64::new(value as $unsigned as u64)) }
             }
 
             common_methods!(
                 $value,
-                Access<'a, std_atomic::$name>,
+                Access<'a, std_atomic::AtomicU64>,
                 std::convert::identity,
                 rt::current,
                 |value: $value| ToBits::to_bits(value as $unsigned),
                 |bits: u64| bits as $value
             );
+
+            /// The memory of the value.
+            fn outside(&self) -> &std_atomic::$name {
+                let value = lowest_bytes(self.slot.memory().as_ptr(), size_of::<$value>());
+                // SAFETY: these are the bytes of the value, which is an integer. They live as long as the slot, and nobody
+                // holds an exclusive reference to it.
+                unsafe { &*value.cast() }
+            }
+
+            fn settled(&mut self) -> &mut $value {
+                self.slot.settle();
+                let value = lowest_bytes(self.slot.memory_mut().get_mut(), size_of::<$value>());
+                // SAFETY: as above, and the slot is borrowed exclusively.
+                unsafe { &mut *value.cast() }
+            }
 
             atomic_integer!(@fetch $value, fetch_add, "Adds, wrapping around", |old, value| old.wrapping_add(value));
             atomic_integer!(@fetch $value, fetch_sub, "Subtracts, wrapping around", |old, value| old.wrapping_sub(value));
@@ -62,7 +65,7 @@ macro_rules! atomic_integer {
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&self.value, f)
+                fmt::Debug::fmt(&self.peek(), f)
             }
         }
     };
@@ -71,9 +74,13 @@ macro_rules! atomic_integer {
         #[track_caller]
         pub fn $method(&self, value: $value, order: Ordering) -> $value {
             match rt::current() {
+                None if is_quiet() => {
+                    self.slot.written_outside();
+                    self.outside().$method(value, order)
+                }
                 None => {
-                    self.stamp.written_outside();
-                    self.value.$method(value, order)
+                    let $operand = value;
+                    self.update_outside(move |$old: $value| Some($new))
                 }
                 Some(runtime) => {
                     let $operand = value;

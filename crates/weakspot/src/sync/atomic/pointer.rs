@@ -4,32 +4,19 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{self as std_atomic, Ordering};
 
-use super::core::{Memory, PointerAccess, check_failure_order, common_methods};
-use crate::rt::objects::Stamp;
+use super::core::{PointerAccess, check_failure_order, common_methods};
+use crate::rt::slot::{Slot, is_quiet};
 use crate::rt::{self, Place, Runtime};
 
 /// An atomic `*mut T`.
 pub struct AtomicPtr<T> {
-    value: std_atomic::AtomicPtr<T>,
-    stamp: Stamp,
-}
-
-impl Memory for std_atomic::AtomicPtr<()> {
-    #[inline]
-    fn get(&self) -> u64 {
-        self.load(Ordering::Relaxed).expose_provenance() as u64
-    }
-
-    #[inline]
-    fn set(&self, bits: u64) {
-        self.store(std::ptr::with_exposed_provenance_mut(bits as usize), Ordering::Relaxed);
-    }
+    slot: Slot<std_atomic::AtomicPtr<T>>,
 }
 
 impl<T> AtomicPtr<T> {
     /// An atomic with this value.
     pub const fn new(value: *mut T) -> Self {
-        Self { value: std_atomic::AtomicPtr::new(value), stamp: Stamp::new() }
+        Self { slot: Slot::new(std_atomic::AtomicPtr::new(value)) }
     }
 
     common_methods!(
@@ -42,10 +29,27 @@ impl<T> AtomicPtr<T> {
     );
 }
 
-/// The same memory, whatever the pointer in it points to.
-fn erased<T>(value: &std_atomic::AtomicPtr<T>) -> &std_atomic::AtomicPtr<()> {
-    // SAFETY: pointers to values whose size is known have one layout, and so have atomic ones.
-    unsafe { &*std::ptr::from_ref(value).cast() }
+/// The same slot, whatever the pointer in it points to.
+fn erased<T>(slot: &Slot<std_atomic::AtomicPtr<T>>) -> &Slot<std_atomic::AtomicPtr<()>> {
+    // SAFETY: pointers to values whose size is known have one layout, and so have atomic ones and slots of them.
+    unsafe { &*std::ptr::from_ref(slot).cast() }
+}
+
+fn erased_mut<T>(slot: &mut Slot<std_atomic::AtomicPtr<T>>) -> &mut Slot<std_atomic::AtomicPtr<()>> {
+    // SAFETY: as above.
+    unsafe { &mut *std::ptr::from_mut(slot).cast() }
+}
+
+impl<T> AtomicPtr<T> {
+    /// The memory of the value.
+    fn outside(&self) -> &std_atomic::AtomicPtr<T> {
+        self.slot.memory()
+    }
+
+    fn settled(&mut self) -> &mut *mut T {
+        erased_mut(&mut self.slot).settle();
+        self.slot.memory_mut().get_mut()
+    }
 }
 
 /// Arithmetic on the address, which keeps the provenance outside a model.
@@ -69,7 +73,11 @@ impl<T> AtomicPtr<T> {
             Ordering::Release => Ordering::Relaxed,
             order => order,
         };
-        match self.value.fetch_update(order, failure, |old| Some(old.map_addr(&new))) {
+        if !is_quiet() {
+            return self.update_outside(|old| Some(old.map_addr(&new)));
+        }
+        erased(&self.slot).written_outside();
+        match self.outside().fetch_update(order, failure, |old| Some(old.map_addr(&new))) {
             Ok(old) | Err(old) => old,
         }
     }
@@ -97,7 +105,7 @@ impl<T> AtomicPtr<T> {
 
 impl<T> fmt::Pointer for AtomicPtr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Pointer::fmt(&self.value, f)
+        fmt::Pointer::fmt(&self.peek(), f)
     }
 }
 
@@ -115,6 +123,6 @@ impl<T> From<*mut T> for AtomicPtr<T> {
 
 impl<T> fmt::Debug for AtomicPtr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.value, f)
+        fmt::Debug::fmt(&self.peek(), f)
     }
 }
