@@ -98,14 +98,15 @@ impl<S: System> Explorer<'_, S> {
             return false;
         }
         if self.replays {
-            return !self.is_hopeless() && self.run_revisit(read, Alternative::Revisit { read, after });
+            return self.run_revisit(read, Alternative::Revisit { read, after });
         }
         let Event { thread, before, .. } = *self.graph().event(read);
         self.system.restore(ThreadId(thread as u16), before);
         self.read_anew(read)
     }
 
-    /// Opens the frame; false if the graph is inconsistent.
+    /// Opens the frame; false if the graph is inconsistent, or hopeless in a system without tokens: that is found out
+    /// before anything is ordered.
     pub(super) fn open_revisit(&mut self, read: u32, after: u32) -> bool {
         self.counters.revisits += 1;
         if self.frames.len() == self.depth + 1 {
@@ -113,9 +114,19 @@ impl<S: System> Explorer<'_, S> {
             self.frames.push(Frame::new(graph));
         }
         let (below, above) = self.frames.split_at_mut(self.depth + 1);
-        let (below, Frame { graph, order, .. }) = (&below[self.depth], &mut above[0]);
-        graph.become_revisit(&below.graph, read, after, &mut self.map);
-        graph.set_above(Some(&below.graph));
+        let (below, graph) = (&below[self.depth].graph, &mut above[0].graph);
+        graph.become_revisit(below, read, after, &mut self.map);
+        graph.set_above(Some(below));
+        self.depth += 1;
+        let is_open = !(self.replays && self.is_hopeless()) && self.order_revisit(read);
+        self.depth -= usize::from(!is_open);
+        is_open
+    }
+
+    /// Orders the graph of a frame that is being opened, and computes its clocks; false if it is inconsistent.
+    fn order_revisit(&mut self, read: u32) -> bool {
+        let (below, above) = self.frames.split_at_mut(self.depth);
+        let (below, Frame { graph, order, .. }) = (&below[self.depth - 1], &mut above[0]);
         let mut changed = None;
         if let Some(same) = graph.inherit_order(&below.graph, &below.order, read, &self.map, order) {
             changed = Some(graph.inherit_clocks(&below.graph, read, &self.map, order, same));
@@ -129,7 +140,6 @@ impl<S: System> Explorer<'_, S> {
             graph.compute_clocks(order);
         }
         graph.adopt_answers(&below.graph, read, &self.map, changed);
-        self.depth += 1;
         true
     }
 

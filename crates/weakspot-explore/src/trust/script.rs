@@ -54,9 +54,11 @@ impl<S: System> Explorer<'_, S> {
     pub(super) fn repeat_quickly(&mut self, order: &[u32]) -> usize {
         let mut steps = std::mem::take(&mut self.script);
         steps.clear();
+        steps.reserve(order.len());
         let mut stopped = false;
+        let events = self.graph().events();
         for &id in order {
-            let event = self.graph().event(id);
+            let event = &events[id as usize];
             // The read of an atomic: its write is the step.
             if event.has_write && event.kind != EventKind::WaitRead {
                 continue;

@@ -80,7 +80,10 @@ impl<S: System> Explorer<'_, S> {
         let Alternative::Revisit { read, after } = what else { return false };
         visitor.covered(self.share);
         self.share = share;
-        let consistent = self.open_revisit(read, after) && !self.is_hopeless() && self.read_anew(read);
+        if !self.open_revisit(read, after) {
+            return false;
+        }
+        let consistent = self.read_anew(read);
         self.split_share(0);
         consistent
     }
