@@ -12,6 +12,8 @@
 //! Clocks are compared only where plain memory is accessed ([`super::Tracked`]). A race is reported with both places. It
 //! is exact for each trace: happens-before depends on reads-from and release sequences alone, not on the interleaving.
 
+mod narrow;
+
 use super::Place;
 use super::objects::NO_BIRTH;
 
@@ -195,19 +197,34 @@ enum Deed {
     Birth,
 }
 
+impl Deed {
+    /// Does it access an object, and write it?
+    fn accesses(self) -> Option<bool> {
+        match self {
+            Self::Read(_) => Some(false),
+            Self::Write(_) | Self::Continue(_) | Self::Update(_) => Some(true),
+            Self::Fence(_) | Self::Start | Self::Join | Self::Ask | Self::Birth => None,
+        }
+    }
+}
+
 /// A deed, whose it is, and the object or the other thread.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     deed: Deed,
     thread: u32,
     other: u32,
+    /// The thread's time before, once it is in the clocks.
+    time: u32,
 }
 
 /// The clocks of a run.
 #[derive(Debug)]
 pub(crate) struct Causality {
-    /// What has happened and is not in the clocks yet.
+    /// What has happened.
     done: Vec<Done>,
+    /// How much of it is in the clocks.
+    applied: usize,
     /// How many questions there were, and the answers to the first of them.
     questions: u32,
     answers: Vec<bool>,
@@ -219,20 +236,8 @@ pub(crate) struct Causality {
     released: Vec<u32>,
     plains: Vec<Plain>,
     reads: Vec<Read>,
-    /// Who has accessed which object, as far as the clocks know.
-    touches: Vec<Touch>,
     /// Who has allocated memory, and the thread's time then.
     births: Vec<(u32, u32)>,
-}
-
-/// An access to an object.
-#[derive(Debug, Clone, Copy)]
-struct Touch {
-    thread: u32,
-    object: u32,
-    /// The thread's time then.
-    time: u32,
-    writes: bool,
 }
 
 /// A question that need not be answered.
@@ -243,6 +248,7 @@ impl Causality {
     pub(crate) fn new() -> Self {
         Self {
             done: Vec::new(),
+            applied: 0,
             questions: 0,
             answers: Vec::new(),
             threads: Clocks::new(1),
@@ -250,7 +256,6 @@ impl Causality {
             released: Vec::new(),
             plains: Vec::new(),
             reads: Vec::new(),
-            touches: Vec::new(),
             births: Vec::new(),
         }
     }
@@ -266,6 +271,7 @@ impl Causality {
     /// A new run.
     pub(crate) fn reset(&mut self) {
         self.done.clear();
+        self.applied = 0;
         self.questions = 0;
         self.answers.clear();
         self.threads.lanes.fill([0; LANES]);
@@ -276,7 +282,6 @@ impl Causality {
         self.released.clear();
         self.plains.clear();
         self.reads.clear();
-        self.touches.clear();
         self.births.clear();
         self.threads.tick(0, 0);
     }
@@ -290,7 +295,7 @@ impl Causality {
 
     #[inline]
     fn note(&mut self, deed: Deed, thread: u32, other: u32) {
-        self.done.push(Done { deed, thread, other });
+        self.done.push(Done { deed, thread, other, time: 0 });
     }
 
     /// A thread reads the newest write of an object.
@@ -378,11 +383,25 @@ impl Causality {
     }
 
     /// Brings the clocks up to date.
+    #[inline]
     fn catch_up(&mut self) {
+        if self.applied == self.done.len() {
+            return;
+        }
+        if self.threads.stride == 1 {
+            self.catch_up_narrow();
+        } else {
+            self.catch_up_wide();
+        }
+    }
+
+    #[cold]
+    fn catch_up_wide(&mut self) {
         let mut done = std::mem::take(&mut self.done);
-        for Done { deed, thread, other } in done.drain(..) {
-            self.note_touch(deed, thread, other);
-            match deed {
+        for Done { deed, thread, other, time } in &mut done[self.applied..] {
+            let (thread, other) = (*thread, *other);
+            *time = self.threads.entry(Self::knows(thread), thread);
+            match *deed {
                 Deed::Read(sync) => self.apply_read(thread, other, sync),
                 Deed::Write(sync) => self.apply_write(thread, other, sync, false),
                 Deed::Continue(sync) => self.apply_write(thread, other, sync, true),
@@ -401,21 +420,11 @@ impl Causality {
                     let answer = self.is_after(thread, other);
                     self.answers.push(answer);
                 }
-                Deed::Birth => self.births.push((thread, self.threads.entry(Self::knows(thread), thread))),
+                Deed::Birth => self.births.push((thread, *time)),
             }
         }
+        self.applied = done.len();
         self.done = done;
-    }
-
-    #[inline]
-    fn note_touch(&mut self, deed: Deed, thread: u32, object: u32) {
-        let writes = match deed {
-            Deed::Read(_) => false,
-            Deed::Write(_) | Deed::Continue(_) | Deed::Update(_) => true,
-            Deed::Fence(_) | Deed::Start | Deed::Join | Deed::Ask | Deed::Birth => return,
-        };
-        let time = self.threads.entry(Self::knows(thread), thread);
-        self.touches.push(Touch { thread, object, time, writes });
     }
 
     fn knows(thread: u32) -> u32 {
@@ -472,15 +481,9 @@ impl Causality {
                 return;
             }
             self.released[object as usize] = self.objects.rows() as u32;
-            match *from {
-                [from] => self.objects.lanes.push(from),
-                _ => self.objects.lanes.extend_from_slice(from),
-            }
+            self.objects.lanes.extend_from_slice(from);
         } else if continues {
             join(self.objects.row_mut(released), from);
-        } else if let ([into], &[from]) = (self.objects.row_mut(released), from) {
-            // A call to copy memory would cost more than the copy.
-            *into = from;
         } else {
             self.objects.row_mut(released).copy_from_slice(from);
         }
@@ -521,9 +524,12 @@ impl Causality {
     /// thread does next.
     pub(crate) fn unordered(&mut self, thread: u32, object: u32, written: bool) -> Option<u32> {
         self.catch_up();
-        let conflicts = |touch: &&Touch| touch.thread != thread && touch.object == object && (touch.writes || !written);
-        let knows = |touch: &Touch| self.threads.entry(Self::knows(thread), touch.thread) >= touch.time;
-        self.touches.iter().rev().filter(conflicts).find(|touch| !knows(touch)).map(|touch| touch.thread)
+        let conflicts = |done: &&Done| {
+            let accesses = done.other == object && done.thread != thread;
+            accesses && done.deed.accesses().is_some_and(|writes| writes || !written)
+        };
+        let knows = |done: &Done| self.threads.entry(Self::knows(thread), done.thread) >= done.time;
+        self.done.iter().rev().filter(conflicts).find(|done| !knows(done)).map(|done| done.thread)
     }
 
     /// An access to plain memory; what it races with, if anything.
