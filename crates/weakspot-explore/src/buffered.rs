@@ -15,22 +15,21 @@
 //! for ever. A loop that is known to end by itself does not rest in its first rounds, so that all orders of these and of
 //! what others do are possible.
 //!
-//! # Fingerprints
-//! Live code cannot be asked for its state, but a thread is deterministic: what it was given so far says where it is, and
-//! which write of which thread stands in a cell says what the cell holds. So a hash of these is one of the state, the
-//! same in every run (numbers of cells and addresses are not).
-//!
 //! # Deliberately absent
-//! No undoing: live code runs again from the start. What the searches have in common is in [`Buffered`]; which move
-//! comes next is theirs.
+//! No undoing: live code runs again from the start, though what the machine knows can be kept ([`Saved`]). What the searches
+//! have in common is in [`Buffered`]; which move comes next is theirs.
+
+mod fingerprint;
+mod saved;
 
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::FenceKind;
 
 use crate::graph::Phase;
-use crate::system::{CellId, Misuse, Pending, System, Update};
+use crate::system::{CellId, Misuse, Pending, System, UNBOUND, Update};
 use crate::trust::{MOST_ROUNDS, bit, mix};
+pub use saved::Saved;
 
 /// One move of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +120,8 @@ pub struct Buffered<'s, S: System> {
     /// Counts changes of memory, from 1.
     version: u64,
     bound: CellId,
+    /// What threads are about to do, as far as it was asked for since they moved.
+    about: Vec<Option<Pending>>,
     exact_rounds: u32,
     restless: bool,
 }
@@ -136,6 +137,7 @@ impl<'s, S: System> Buffered<'s, S> {
             lanes: Vec::new(),
             version: 1,
             bound: 0,
+            about: Vec::new(),
             exact_rounds: 0,
             restless: false,
         };
@@ -165,12 +167,17 @@ impl<'s, S: System> Buffered<'s, S> {
         self.writes = vec![0; cells];
         self.bound = cells as CellId;
         self.lanes.clear();
+        self.about.clear();
         self.version = 1;
         self.widen();
     }
 
+    #[inline]
     fn widen(&mut self) {
-        self.lanes.resize(self.system.threads(), Lane::default());
+        let threads = self.system.threads();
+        if threads != self.lanes.len() {
+            self.lanes.resize(threads, Lane::default());
+        }
     }
 
     /// The system.
@@ -194,17 +201,42 @@ impl<'s, S: System> Buffered<'s, S> {
     }
 
     /// What a thread is about to do; its cell has a number.
+    #[inline]
     pub fn pending(&mut self, thread: usize) -> Pending {
-        let id = ThreadId::new(thread);
-        let pending = self.system.pending(id);
-        if !pending.is_unbound() || matches!(pending, Pending::Await(_)) {
-            return pending;
+        match self.about.get(thread) {
+            Some(&Some(pending)) => pending,
+            _ => self.ask(thread),
         }
-        self.system.bind(id, self.bound);
-        self.memory.push(self.system.initial(self.bound));
-        self.writes.push(0);
-        self.bound += 1;
-        self.system.pending(id)
+    }
+
+    fn ask(&mut self, thread: usize) -> Pending {
+        let id = ThreadId::new(thread);
+        let mut pending = self.system.pending(id);
+        match pending {
+            // Another thread may start it, or be the first to use the cell.
+            Pending::Absent | Pending::Await(UNBOUND) => return pending,
+            _ if pending.is_unbound() => {
+                self.system.bind(id, self.bound);
+                self.memory.push(self.system.initial(self.bound));
+                self.writes.push(0);
+                self.bound += 1;
+                pending = self.system.pending(id);
+            }
+            _ => {}
+        }
+        if self.about.len() <= thread {
+            self.about.resize(thread + 1, None);
+        }
+        self.about[thread] = Some(pending);
+        pending
+    }
+
+    /// The thread has moved.
+    #[inline]
+    fn forget(&mut self, thread: ThreadId) {
+        if let Some(about) = self.about.get_mut(thread.index()) {
+            *about = None;
+        }
     }
 
     /// Is this a step that others cannot see the moment of? It can be taken at once.
@@ -348,23 +380,6 @@ impl<'s, S: System> Buffered<'s, S> {
         self.version += 1;
     }
 
-    /// A hash of everything that what can happen from here on depends on.
-    pub fn fingerprint(&self) -> u64 {
-        let memory = self.writes.iter().fold(0_u64, |sum, &name| sum.wrapping_add(mix(name, 0)));
-        self.lanes.iter().enumerate().fold(memory, |hash, (thread, lane)| {
-            let numbers = [
-                thread as u64,
-                lane.history,
-                lane.phase as u64,
-                u64::from(lane.idle_at == self.version),
-                u64::from(lane.round_began_at == self.version),
-                u64::from(lane.passed_at == self.version) * u64::from(lane.rounds),
-            ];
-            let stores = lane.buffer.iter().flat_map(|store| [store.name, u64::from(store.segment)]);
-            numbers.into_iter().chain(stores).fold(hash, mix)
-        })
-    }
-
     /// What a value is called in fingerprints: addresses differ from run to run.
     fn name_of(value: i64) -> u64 {
         if (-(1 << 31)..1 << 32).contains(&value) { value as u64 } else { u64::MAX }
@@ -452,7 +467,10 @@ impl<'s, S: System> Buffered<'s, S> {
         let id = ThreadId::new(thread);
         let current = self.memory[cell as usize];
         match self.system.update(id, current) {
-            Update::Fails => self.system.fail(id, Misuse::Update(current)),
+            Update::Fails => {
+                self.system.fail(id, Misuse::Update(current));
+                self.forget(id);
+            }
             Update::Blocks => {}
             Update::Acts { result, written } => {
                 // A test-and-set that changes nothing is no news to others that wait.
@@ -478,13 +496,14 @@ impl<'s, S: System> Buffered<'s, S> {
     }
 
     fn go_on(&mut self, thread: ThreadId, result: i64) {
-        let pending = self.system.pending(thread);
+        let pending = self.pending(thread.index());
         let lane = &mut self.lanes[thread.index()];
         lane.history = mix(lane.history, Self::name_of(result));
         if lane.round_began_at == 0 {
             (lane.round_began_at, lane.round_began_with) = (self.version, Some(pending));
         }
         self.system.resume(thread, result);
+        self.forget(thread);
         self.widen();
         if self.system.jumped_back(thread) {
             self.end_round(thread);
