@@ -75,6 +75,7 @@ impl Stamp {
     }
 
     /// The number in this run, if it was used in it.
+    #[inline]
     pub(crate) fn used(&self, runtime: &Runtime) -> Option<u32> {
         let stamp = self.mark.load(Ordering::Relaxed);
         (stamp >> OBJECT_BITS == runtime.run.get()).then_some((stamp & (BORN - 1)) as u32)
@@ -116,7 +117,13 @@ impl Stamp {
     }
 
     /// The number in this run of something without a value.
+    #[inline]
     pub(crate) fn plain_object(&self, runtime: &Runtime, place: Place) -> u32 {
+        self.used(runtime).unwrap_or_else(|| self.new_plain_object(runtime, place))
+    }
+
+    #[inline(never)]
+    fn new_plain_object(&self, runtime: &Runtime, place: Place) -> u32 {
         self.object(runtime, || 0, |_| {}, place)
     }
 }
