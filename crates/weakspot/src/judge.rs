@@ -69,6 +69,8 @@ pub(crate) struct Judge<'b> {
     pub(crate) most: Option<u64>,
     /// Time after which it gives up, as if there had been too many executions.
     pub(crate) patience: Option<Duration>,
+    /// When it began to explore everything, if it gives up earlier where that is far from possible.
+    pub(crate) hopeful_since: Option<Duration>,
     /// Where the other workers are, if there are any.
     pub(crate) colleague: Option<Colleague<'b>>,
     pub(crate) report: Report,
@@ -116,6 +118,9 @@ impl Clock {
     }
 }
 
+/// After which part of the time it gives up if it would need how many times all of it.
+const IN_VAIN: [(f64, f64); 3] = [(1.0 / 30.0, 1_000.0), (0.1, 100.0), (0.5, 10.0)];
+
 /// Pairs of places whose violations are kept.
 const MOST_VIOLATIONS: usize = 32;
 /// A thread that reads the same value at the same place so often in a row goes round a loop.
@@ -138,6 +143,7 @@ impl<'b> Judge<'b> {
             graphs: 0,
             most: builder.max_executions,
             patience: None,
+            hopeful_since: None,
             colleague: None,
             report: Report::new(builder.model),
             found: Vec::new(),
@@ -161,13 +167,23 @@ impl<'b> Judge<'b> {
         } else if (self.patience.is_some() || self.builder.max_duration.is_some())
             && let Some(elapsed) = self.clock.look()
         {
-            if self.patience.is_some_and(|most| elapsed >= most) {
+            if self.patience.is_some_and(|most| elapsed >= most || self.is_in_vain(elapsed, most)) {
                 self.report.bound = Some(Bound::Executions);
             } else if self.builder.max_duration.is_some_and(|most| elapsed >= most) {
                 self.report.bound = Some(Bound::Time);
             }
         }
         if self.report.bound.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Would it take very much longer than there is patience to explore everything? By the part that is done: where the
+    /// search goes on in several ways, these are taken to be equally large. That may be wrong, but hardly by so much, and
+    /// the less the more there is done.
+    fn is_in_vain(&self, elapsed: Duration, patience: Duration) -> bool {
+        let Some(since) = self.hopeful_since else { return false };
+        let used = elapsed.saturating_sub(since).as_secs_f64() / patience.as_secs_f64();
+        let needed = used / self.report.covered;
+        IN_VAIN.iter().any(|&(part, too_much)| used >= part && needed > too_much)
     }
 
     /// The execution fails: keeps how it came to that.

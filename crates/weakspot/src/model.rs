@@ -214,6 +214,7 @@ fn explore_for<'b>(
     let mut judge = Judge::new(builder, start);
     judge.most = most.into_iter().chain(builder.max_executions).min();
     judge.patience = time;
+    judge.hopeful_since = time.map(|_| start.elapsed());
     explore_part(builder, runtime, &mut judge, None);
     judge
 }

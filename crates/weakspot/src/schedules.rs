@@ -8,6 +8,15 @@
 //! it comes back only after another one has moved, unless its loop is known to end by itself.
 //!
 //! A schedule that begins like the one before must do what that did. If it does not, the model is not deterministic.
+//!
+//! Schedules that are the same execution as far as they go are told apart by nothing that comes after: of those with few
+//! preemptions, one is followed to its end (`trace`). That is right if the model is determined by its events, and if the
+//! monitor sees the same in all of them, which is so for SOBER and not for the operational one that PSO needs.
+
+mod path;
+#[cfg(test)]
+mod tests;
+mod trace;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -15,7 +24,7 @@ use std::time::{Duration, Instant};
 use weakspot_explore::buffered::{Buffered, Move, Rest};
 use weakspot_explore::exhaustive::{MonitorKind, Watcher};
 use weakspot_explore::monitor::{Event, Finding, Operation};
-use weakspot_explore::system::{Pending, System, Update};
+use weakspot_explore::system::{Pending, Repeated, System, Update};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::FenceKind;
@@ -30,6 +39,8 @@ use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
 use crate::rt::{Place, panics};
 use crate::strengthen::delays;
+use path::{Path, Snapshot};
+use trace::Trace;
 
 /// Random schedules, if nobody says how many.
 const RANDOM_SCHEDULES: u64 = 1_000;
@@ -53,6 +64,24 @@ trait Choose {
     /// How many moves this schedule has in common with the one before.
     fn in_common(&self) -> usize {
         0
+    }
+
+    /// Has everything been tried out that can come after this trace?
+    fn is_known(&mut self, _moves: &[Move], _last: Option<usize>, _trace: impl FnOnce() -> u64) -> bool {
+        false
+    }
+
+    /// A schedule begins: where it can go on from, if it begins like the one before.
+    fn begin(&mut self) -> Option<&Snapshot> {
+        None
+    }
+
+    /// It goes on from its beginning instead.
+    fn begin_anew(&mut self) {}
+
+    /// Room for what is known before the choice that comes next, if that is wanted.
+    fn room(&mut self, _moves: &[Move], _last: Option<usize>) -> Option<&mut Snapshot> {
+        None
     }
 }
 
@@ -100,90 +129,9 @@ pub(crate) fn bounded<'b>(
         search.looks_closely = true;
         search.judge.patience = Some(start.elapsed() + patience);
     }
-    let mut path = Path { most, ..Path::default() };
-    runtime.times_out_once.set(true);
-    loop {
-        path.begin();
-        if search.run(&mut path).is_break() || !path.advance() {
-            break;
-        }
-    }
-    runtime.times_out_once.set(false);
+    let is_determined = looks_closely.is_none() && builder.model != MemoryModel::Pso;
+    search.follow(&mut Path::new(most, is_determined));
     search.finish(Bound::Preemptions(most))
-}
-
-/// One choice of a schedule.
-struct Choice {
-    /// What there is to choose from.
-    looks: Vec<Look>,
-    /// Positions of the moves that may be taken.
-    allowed: Vec<u32>,
-    /// Which of them is.
-    taken: usize,
-    /// Moves before it.
-    at: usize,
-}
-
-/// The choices of one schedule, and how to get to the next.
-#[derive(Default)]
-struct Path {
-    most: u32,
-    choices: Vec<Choice>,
-    /// What there is to choose from now.
-    looks: Vec<Look>,
-    depth: usize,
-    preemptions: u32,
-}
-
-impl Path {
-    fn begin(&mut self) {
-        (self.depth, self.preemptions) = (0, 0);
-    }
-
-    /// The next schedule; false if there is none.
-    fn advance(&mut self) -> bool {
-        while let Some(choice) = self.choices.last_mut() {
-            if choice.taken + 1 < choice.allowed.len() {
-                choice.taken += 1;
-                return true;
-            }
-            self.choices.pop();
-        }
-        false
-    }
-}
-
-impl Choose for Path {
-    fn choose(&mut self, moves: &[Move], last: Option<usize>, taken: usize) -> usize {
-        let can_stay = moves.iter().any(|what| Some(what.thread()) == last);
-        if self.depth == self.choices.len() {
-            let free = |what: &Move| !can_stay || Some(what.thread()) == last;
-            let allowed = |what: &Move| free(what) || self.preemptions < self.most;
-            let positions = 0..moves.len() as u32;
-            // Staying comes first: schedules with few preemptions are tried first.
-            let (stay, go): (Vec<u32>, Vec<u32>) =
-                positions.filter(|&at| allowed(&moves[at as usize])).partition(|&at| free(&moves[at as usize]));
-            let allowed = stay.into_iter().chain(go).collect();
-            self.choices.push(Choice { looks: std::mem::take(&mut self.looks), allowed, taken: 0, at: taken });
-        }
-        let Choice { allowed, taken, .. } = &self.choices[self.depth];
-        let at = (allowed[*taken] as usize).min(moves.len() - 1);
-        self.depth += 1;
-        self.preemptions += u32::from(can_stay && Some(moves[at].thread()) != last);
-        at
-    }
-
-    fn compare(&mut self, looks: &[Look]) -> Option<(Look, Look)> {
-        let Some(before) = self.choices.get(self.depth) else {
-            self.looks = looks.to_vec();
-            return None;
-        };
-        before.looks.iter().zip(looks).find(|(was, is)| !was.is_like(is)).map(|(was, is)| (*was, *is))
-    }
-
-    fn in_common(&self) -> usize {
-        self.choices.last().map_or(0, |choice| choice.at)
-    }
 }
 
 /// A move as it looks from outside: whose, what and where.
@@ -208,6 +156,8 @@ struct Search<'b, 'r> {
     looks_closely: bool,
     watcher: Option<Watcher>,
     moves: Vec<Move>,
+    /// The same, for going there again.
+    steps: Vec<Repeated>,
     /// Where the log of the run tells of each move. Going to sleep on a condition variable is a move, but no event yet.
     told: Vec<Option<usize>>,
     /// What the moves of this schedule and, after them, those of the one before look like.
@@ -221,13 +171,16 @@ struct Search<'b, 'r> {
     held_back: Vec<Event>,
     /// Events of each thread so far.
     indices: Vec<u32>,
+    trace: Trace,
 }
 
 impl<'b, 'r> Search<'b, 'r> {
     fn new(builder: &'b Builder, runtime: &'r Runtime, start: Instant) -> Self {
         let kind = match builder.model {
+            _ if !builder.monitor => None,
             MemoryModel::Sc => None,
-            model => builder.monitor.then_some(MonitorKind::Operational(model)),
+            MemoryModel::Tso => Some(MonitorKind::Sober),
+            MemoryModel::Pso => Some(MonitorKind::Operational(MemoryModel::Pso)),
         };
         let watcher = kind.map(|kind| Watcher::new(kind, 1, 1));
         let judge = Judge::new(builder, start);
@@ -238,6 +191,7 @@ impl<'b, 'r> Search<'b, 'r> {
             looks_closely: false,
             watcher,
             moves: Vec::new(),
+            steps: Vec::new(),
             told: Vec::new(),
             looks: Vec::new(),
             in_common: 0,
@@ -245,6 +199,7 @@ impl<'b, 'r> Search<'b, 'r> {
             events: Vec::new(),
             held_back: Vec::new(),
             indices: Vec::new(),
+            trace: Trace::default(),
         }
     }
 
@@ -254,20 +209,22 @@ impl<'b, 'r> Search<'b, 'r> {
         self.judge
     }
 
+    /// Runs all schedules of a path.
+    fn follow(&mut self, path: &mut Path) {
+        self.runtime.times_out_once.set(true);
+        while self.run(path).is_continue() && path.advance() {}
+        self.runtime.times_out_once.set(false);
+    }
+
     /// Runs one schedule.
     fn run(&mut self, choices: &mut impl Choose) -> ControlFlow<()> {
-        self.moves.clear();
-        self.told.clear();
-        self.events.clear();
-        self.held_back.clear();
-        self.indices.clear();
         self.in_common = choices.in_common();
         let mut system = Live { runtime: self.runtime };
         let mut machine = Buffered::new(&mut system, MemoryModel::Sc)
             .with_exact_rounds(self.builder.max_spins)
             .restless(choices.is_random());
-        let mut moves = Vec::new();
-        let mut last = None;
+        let (mut moves, mut looks) = (Vec::new(), Vec::new());
+        let mut last = self.begin(&mut machine, choices);
         self.judge.report.runs += 1;
         loop {
             self.take_quiet_steps(&mut machine);
@@ -279,6 +236,7 @@ impl<'b, 'r> Search<'b, 'r> {
                 self.judge.report.blocked += 1;
                 return ControlFlow::Continue(());
             }
+            let before = last;
             if let Some(thread) = last
                 && machine.has_yielded(thread)
             {
@@ -287,7 +245,14 @@ impl<'b, 'r> Search<'b, 'r> {
                     moves.retain(|what| what.thread() != thread);
                 }
             }
-            let looks: Vec<Look> = moves.iter().map(|what| self.look_of(what.thread())).collect();
+            if choices.is_known(&moves, last, || self.trace.key(last, machine.loops())) {
+                return self.judge.limits();
+            }
+            if let Some(snapshot) = choices.room(&moves, last) {
+                self.save(&machine, before, snapshot);
+            }
+            looks.clear();
+            looks.extend(moves.iter().map(|what| self.look_of(what.thread())));
             if let Some((was, is)) = self.diverged.or_else(|| choices.compare(&looks)) {
                 return self.judge.stop(self.runtime, not_repeated(was, is), self.schedule());
             }
@@ -298,6 +263,55 @@ impl<'b, 'r> Search<'b, 'r> {
                 let why = format!("the execution has more than {} events", self.builder.max_events);
                 let place = self.runtime.state().lanes[what.thread()].place;
                 return self.judge.stop(self.runtime, too_long(what.thread() as u32, place, &why), self.schedule());
+            }
+        }
+    }
+
+    /// Begins a schedule, and goes to where it is no longer like the one before, or less far: the thread that has moved last.
+    fn begin(&mut self, machine: &mut Buffered<'_, Live<'r>>, choices: &mut impl Choose) -> Option<usize> {
+        if let Some(snapshot) = choices.begin() {
+            self.go_back(snapshot);
+            let taken = machine.go_to(&snapshot.machine, &mut self.steps);
+            if taken && self.runtime.state().log.len() == snapshot.log {
+                self.compare_log();
+                return snapshot.last;
+            }
+            // It is run from its beginning, which shows where it differs.
+            machine.restart();
+            choices.begin_anew();
+        }
+        self.go_back(&Snapshot::default());
+        None
+    }
+
+    /// Forgets what came after a snapshot.
+    fn go_back(&mut self, snapshot: &Snapshot) {
+        self.moves.truncate(snapshot.moves);
+        self.steps.truncate(snapshot.moves);
+        self.told.truncate(snapshot.moves);
+        self.events.truncate(snapshot.events);
+        self.held_back.clone_from(&snapshot.held_back);
+        self.indices.clone_from(&snapshot.indices);
+        self.trace.copy_from(&snapshot.trace);
+    }
+
+    fn save(&self, machine: &Buffered<'_, Live<'r>>, last: Option<usize>, into: &mut Snapshot) {
+        machine.save(&mut into.machine);
+        (into.moves, into.events, into.last) = (self.moves.len(), self.events.len(), last);
+        into.log = self.runtime.state().log.len();
+        into.held_back.clone_from(&self.held_back);
+        into.indices.clone_from(&self.indices);
+        into.trace.copy_from(&self.trace);
+    }
+
+    /// Compares all moves so far, which were made in one go, with those of the schedule before.
+    fn compare_log(&mut self) {
+        let state = self.runtime.state();
+        for (before, told) in self.looks.iter().zip(&self.told) {
+            let Some(happened) = told.and_then(|at| state.log.get(at)) else { continue };
+            let look = Look { thread: happened.thread as usize, what: happened.what, place: happened.place };
+            if self.diverged.is_none() && !before.is_like(&look) {
+                self.diverged = Some((*before, look));
             }
         }
     }
@@ -343,6 +357,10 @@ impl<'b, 'r> Search<'b, 'r> {
         self.look(what.thread());
         let label = self.moves.len() as u32;
         self.moves.push(what);
+        if let Move::Step { thread, choice } = what {
+            self.steps.push(machine.step_of(thread, choice));
+            self.trace.step(thread, machine.pending(thread), choice);
+        }
         if let Some((operation, cell)) = observed(machine, what.thread()) {
             let thread = what.thread();
             if self.indices.len() <= thread {
