@@ -319,11 +319,15 @@ impl Runtime {
         let suspender = {
             let state = &mut *self.state();
             let lane = &mut state.lanes[thread as usize];
-            (lane.operation, lane.what, lane.place) = (operation, what, place);
-            lane.takes_steps = takes_steps;
             if lane.unwinding && !std::thread::panicking() {
                 lane.unwinding = false;
             }
+            if let Some(result) = state.take_unposted(thread, operation, what, place) {
+                return result;
+            }
+            let lane = &mut state.lanes[thread as usize];
+            (lane.operation, lane.what, lane.place) = (operation, what, place);
+            lane.takes_steps = takes_steps;
             let suspender = lane.suspender;
             while state.script.turn() == Some(thread) {
                 match state.take_step() {

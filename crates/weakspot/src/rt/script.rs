@@ -89,19 +89,38 @@ impl State {
             self.script.next += 1;
             return Taken::Rests;
         }
-        let Some(result) = self.result_of_step(thread) else { return Taken::Differs };
+        let Some(result) = self.result_of_step(thread, self.lanes[thread].operation) else { return Taken::Differs };
         self.script.next += 1;
         Runtime::note_event(self, thread, result);
         Taken::Goes(result)
     }
 
+    /// Takes the next step of the script, if it is what a thread is about to post: the result. The thread goes on, and
+    /// nobody will ask what it was about to do.
+    #[inline]
+    pub(super) fn take_unposted(
+        &mut self,
+        thread: u32,
+        operation: Operation,
+        what: &'static str,
+        place: Place,
+    ) -> Option<i64> {
+        if self.script.turn() != Some(thread) {
+            return None;
+        }
+        let result = self.result_of_step(thread as usize, operation)?;
+        let written = self.lanes[thread as usize].written.take();
+        self.took(thread, Again { object: u32::MAX, what, place }, operation, result, written);
+        Some(result)
+    }
+
     /// The result of the next step, if this is what the thread is about to do.
     #[inline]
-    fn result_of_step(&mut self, thread: usize) -> Option<i64> {
+    fn result_of_step(&mut self, thread: usize, operation: Operation) -> Option<i64> {
         let Self { lanes, objects, bound, script, .. } = self;
         let lane = &mut lanes[thread];
         let step = &mut script.steps[script.next];
-        Some(match (step.step, lane.operation) {
+        Some(match (step.step, operation) {
             (Step::Load, Operation::Load(object)) => find(objects, bound, object, step)?.value as i64,
             (Step::Store, Operation::Store(object, value))
             | (Step::InterlockedStore, Operation::InterlockedStore(object, value)) => {
