@@ -51,6 +51,19 @@ macro_rules! beside {
                 };
                 catch_unwind(AssertUnwindSafe(explore)).is_ok()
             }
+
+            /// Bytes of atomics: there is code that asserts at compile time what they are.
+            pub fn sizes() -> [usize; 6] {
+                use $library::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64};
+                [
+                    size_of::<AtomicUsize>(),
+                    size_of::<AtomicU64>(),
+                    size_of::<AtomicPtr<u8>>(),
+                    size_of::<AtomicI32>(),
+                    size_of::<AtomicU8>(),
+                    size_of::<AtomicBool>(),
+                ]
+            }
         }
     };
 }
@@ -68,4 +81,10 @@ fn loom_leaves_an_execution_out_that_can_be_told_from_the_others() {
 fn loom_calls_correct_store_buffering_wrong() {
     assert!(!theirs::store_buffering());
     assert!(ours::store_buffering());
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn atomics_are_as_large_as_those_of_loom() {
+    assert_eq!(ours::sizes(), theirs::sizes());
 }

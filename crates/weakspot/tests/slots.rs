@@ -1,67 +1,15 @@
 //! The memory of atomics: while a model uses one, it holds something else than the value, and nobody must notice.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::atomic::AtomicBool as Flag;
-
 use weakspot::sync::Arc;
 use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use weakspot::sync::atomic::{AtomicBool, AtomicI8, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize};
+use weakspot::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, AtomicUsize};
 use weakspot::{Builder, Verdict, thread};
 
 fn passes(body: impl Fn() + Send + Sync + 'static) -> u64 {
     let report = Builder::default().check(body);
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
     report.executions
-}
-
-/// Somebody else uses the same statics, outside of models, all the time.
-#[test]
-fn ordinary_code_beside_a_model_sees_what_was_there_before() {
-    static COUNT: AtomicUsize = AtomicUsize::new(5);
-    static SMALL: AtomicI8 = AtomicI8::new(-3);
-    static DONE: Flag = Flag::new(false);
-    let ordinary = std::thread::spawn(|| {
-        while !DONE.load(SeqCst) {
-            assert_eq!(COUNT.fetch_max(1, SeqCst), 5);
-            assert_eq!(COUNT.load(SeqCst), 5);
-            assert_eq!(COUNT.compare_exchange(4, 1, SeqCst, SeqCst), Err(5));
-            assert_eq!(SMALL.swap(-3, SeqCst), -3);
-            SMALL.store(-3, SeqCst);
-            std::thread::yield_now();
-        }
-    });
-    for _ in 0..20 {
-        passes(|| {
-            let other = thread::spawn(|| COUNT.fetch_add(1, SeqCst));
-            COUNT.fetch_add(1, SeqCst);
-            SMALL.fetch_add(1, SeqCst);
-            other.join().unwrap();
-            assert_eq!((COUNT.load(SeqCst), SMALL.load(SeqCst)), (7, -2));
-        });
-    }
-    DONE.store(true, SeqCst);
-    ordinary.join().unwrap();
-    assert_eq!((COUNT.load(SeqCst), SMALL.load(SeqCst)), (5, -3));
-}
-
-#[test]
-fn what_was_captured_is_as_it_was_when_the_model_is_over() {
-    let pointer = AtomicPtr::new(std::ptr::without_provenance_mut::<u8>(64));
-    let shared = std::sync::Arc::new((AtomicU64::new(u64::MAX), AtomicBool::new(true), pointer));
-    let inside = std::sync::Arc::clone(&shared);
-    let first = shared.2.load(SeqCst);
-    passes(move || {
-        assert_eq!(inside.0.swap(1, SeqCst), u64::MAX);
-        assert!(inside.1.fetch_not(SeqCst));
-        inside.2.store(std::ptr::null_mut(), SeqCst);
-        let other = thread::spawn({
-            let inside = std::sync::Arc::clone(&inside);
-            move || inside.0.store(2, SeqCst)
-        });
-        inside.0.load(SeqCst);
-        other.join().unwrap();
-    });
-    assert_eq!((shared.0.load(SeqCst), shared.1.load(SeqCst), shared.2.load(SeqCst)), (u64::MAX, true, first));
 }
 
 /// The same atomic before and after it is moved: threads see one another.
@@ -142,4 +90,65 @@ fn memory_with_atomics_may_be_unmapped() {
         assert_eq!(unsafe { libc::munmap(mapped, 4096) }, 0);
     });
     assert_eq!(executions, 2);
+}
+
+/// Elsewhere values are put right when the next model uses them.
+#[cfg(all(feature = "allocator", target_os = "linux", target_env = "gnu"))]
+mod given_back {
+    use std::sync::atomic::AtomicBool as Flag;
+
+    use super::passes;
+    use weakspot::sync::atomic::Ordering::SeqCst;
+    use weakspot::sync::atomic::{AtomicBool, AtomicI8, AtomicPtr, AtomicU64, AtomicUsize};
+    use weakspot::thread;
+
+    /// Somebody else uses the same statics, outside of models, all the time.
+    #[test]
+    fn ordinary_code_beside_a_model_sees_what_was_there_before() {
+        static COUNT: AtomicUsize = AtomicUsize::new(5);
+        static SMALL: AtomicI8 = AtomicI8::new(-3);
+        static DONE: Flag = Flag::new(false);
+        let ordinary = std::thread::spawn(|| {
+            while !DONE.load(SeqCst) {
+                assert_eq!(COUNT.fetch_max(1, SeqCst), 5);
+                assert_eq!(COUNT.load(SeqCst), 5);
+                assert_eq!(COUNT.compare_exchange(4, 1, SeqCst, SeqCst), Err(5));
+                assert_eq!(SMALL.swap(-3, SeqCst), -3);
+                SMALL.store(-3, SeqCst);
+                std::thread::yield_now();
+            }
+        });
+        for _ in 0..20 {
+            passes(|| {
+                let other = thread::spawn(|| COUNT.fetch_add(1, SeqCst));
+                COUNT.fetch_add(1, SeqCst);
+                SMALL.fetch_add(1, SeqCst);
+                other.join().unwrap();
+                assert_eq!((COUNT.load(SeqCst), SMALL.load(SeqCst)), (7, -2));
+            });
+        }
+        DONE.store(true, SeqCst);
+        ordinary.join().unwrap();
+        assert_eq!((COUNT.load(SeqCst), SMALL.load(SeqCst)), (5, -3));
+    }
+
+    #[test]
+    fn what_was_captured_is_as_it_was_when_the_model_is_over() {
+        let pointer = AtomicPtr::new(std::ptr::without_provenance_mut::<u8>(64));
+        let shared = std::sync::Arc::new((AtomicU64::new(u64::MAX), AtomicBool::new(true), pointer));
+        let inside = std::sync::Arc::clone(&shared);
+        let first = shared.2.load(SeqCst);
+        passes(move || {
+            assert_eq!(inside.0.swap(1, SeqCst), u64::MAX);
+            assert!(inside.1.fetch_not(SeqCst));
+            inside.2.store(std::ptr::null_mut(), SeqCst);
+            let other = thread::spawn({
+                let inside = std::sync::Arc::clone(&inside);
+                move || inside.0.store(2, SeqCst)
+            });
+            inside.0.load(SeqCst);
+            other.join().unwrap();
+        });
+        assert_eq!((shared.0.load(SeqCst), shared.1.load(SeqCst), shared.2.load(SeqCst)), (u64::MAX, true, first));
+    }
 }
