@@ -43,7 +43,7 @@ pub struct Builder {
     /// An access to a cell lasts until its call is over or its pointer is dropped: who gives up a lock, or wakes somebody,
     /// while it lasts, lets others race with it. Otherwise what an access does last is taken to come after it, as in loom.
     pub lasting: bool,
-    /// Give up after this time.
+    /// Give up after this time (`WEAKSPOT_MAX_DURATION`, in seconds).
     pub max_duration: Option<Duration>,
     /// Threads a model may have.
     pub max_threads: usize,
@@ -122,6 +122,14 @@ fn number<T: Number + std::fmt::Display>(name: &str) -> Option<T> {
     number
 }
 
+#[track_caller]
+fn seconds(name: &str) -> Option<Duration> {
+    let text = variable(name)?;
+    let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    assert!(seconds.is_some(), "{name}={text} should be a number of seconds, 0 or more");
+    seconds
+}
+
 impl Builder {
     /// Everything explored, with what the `WEAKSPOT_*` variables of the environment say.
     ///
@@ -139,6 +147,7 @@ impl Builder {
             };
         }
         builder.max_preemptions = number("WEAKSPOT_MAX_PREEMPTIONS");
+        builder.max_duration = seconds("WEAKSPOT_MAX_DURATION");
         builder.jobs = number("WEAKSPOT_JOBS").unwrap_or(builder.jobs);
         builder.replay = variable("WEAKSPOT_REPLAY");
         builder.log = variable("WEAKSPOT_LOG").is_some_and(|text| !["0", "off", "false", "no"].contains(&text.trim()));

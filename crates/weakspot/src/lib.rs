@@ -57,6 +57,7 @@
 //! | `WEAKSPOT_MODEL` | `sc`, `tso` (if nothing is said) or `pso` |
 //! | `WEAKSPOT_REPLAY` | run one schedule, as a report prints it |
 //! | `WEAKSPOT_MAX_PREEMPTIONS` | for models with too many executions: only those with so few preemptions |
+//! | `WEAKSPOT_MAX_DURATION` | give up after so many seconds |
 //! | `WEAKSPOT_JOBS` | workers: see [`Builder::jobs`] |
 //! | `WEAKSPOT_LOG` | print a report for models that do not fail, too |
 //!

@@ -8,7 +8,7 @@ use std::process::Command;
 use weakspot::sync::Arc;
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::SeqCst;
-use weakspot::thread;
+use weakspot::{Builder, thread};
 
 /// Set in the processes.
 const INSIDE: &str = "WEAKSPOT_TEST_INSIDE";
@@ -27,6 +27,13 @@ fn increments(fails: bool) {
 fn inside_passes() {
     if std::env::var_os(INSIDE).is_some() {
         weakspot::model(|| increments(false));
+    }
+}
+
+#[test]
+fn inside_passes_aloud() {
+    if std::env::var_os(INSIDE).is_some() {
+        Builder { log: true, ..Builder::new() }.model(|| increments(false));
     }
 }
 
@@ -52,6 +59,7 @@ fn good_values_are_taken() {
         ("WEAKSPOT_MODEL", vec!["sc", "TSO", " pso ", ""]),
         ("WEAKSPOT_JOBS", vec!["0", "1", " 3 ", "1000000", ""]),
         ("WEAKSPOT_MAX_PREEMPTIONS", vec!["0", "1", "4294967295", ""]),
+        ("WEAKSPOT_MAX_DURATION", vec!["60", " 0.5 ", "1e3", ""]),
         ("WEAKSPOT_LOG", vec!["0", "off", "1", "anything", ""]),
         ("WEAKSPOT_REPLAY", vec![""]),
         ("WEAKSPOT_STATS", vec![""]),
@@ -71,6 +79,7 @@ fn bad_values_are_named_where_the_model_is_started() {
     for (name, values) in [
         ("WEAKSPOT_MODEL", vec!["arm", "0", "tso,pso"]),
         ("WEAKSPOT_JOBS", vec!["many", "-1", "1.5", "99999999999999999999999"]),
+        ("WEAKSPOT_MAX_DURATION", vec!["soon", "-1", "NaN", "inf", "1e99"]),
         ("WEAKSPOT_MAX_PREEMPTIONS", vec!["few", "-1", "2x", "4294967296"]),
     ] {
         for value in values {
@@ -82,6 +91,14 @@ fn bad_values_are_named_where_the_model_is_started() {
     }
     let (passes, text) = run("inside_passes", "WEAKSPOT_STATS", "/");
     assert!(passes && text.contains("WEAKSPOT_STATS: /: "), "{text}");
+}
+
+#[test]
+fn time_may_be_limited() {
+    let (passes, text) = run("inside_passes", "WEAKSPOT_MAX_DURATION", "0");
+    assert!(passes, "{text}");
+    let (passes, text) = run("inside_passes_aloud", "WEAKSPOT_MAX_DURATION", "0");
+    assert!(passes && text.contains("nothing found until the time was over"), "{text}");
 }
 
 #[cfg(unix)]

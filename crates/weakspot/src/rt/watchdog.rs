@@ -76,8 +76,8 @@ impl Pulse {
         let place = place.map(|place| format!(" after the event at {place}")).unwrap_or_default();
         format!(
             "weakspot: {}: thread {thread} of the model went on{place} {} seconds ago and has come to no event since. If it \
-             waits for a mutex, a channel or an atomic of `std`, the others can never go on: use weakspot's (or loom's) \
-             types there, or `spin_loop()` in each round of the loop",
+             waits for a mutex, a channel or an atomic of `std`, or parks as an executor of futures does, the others can never \
+             go on: use weakspot's (or loom's) types and `future::block_on` there, or `spin_loop()` in each round of the loop",
             self.name,
             u64::from(LOOKS) * LOOK.as_secs()
         )
