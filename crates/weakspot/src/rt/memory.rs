@@ -124,9 +124,13 @@ mod symbols {
     }
 
     impl Freed {
-        /// The execution is over: its memory may be used again.
+        /// The execution is over: its memory may be used again. The C library hands out first what was freed last, so the
+        /// lowest addresses are freed last: whatever the order in which the execution has freed, the next one is given
+        /// the same addresses, and most values are what they were.
         pub(crate) fn release(&self) {
-            for pointer in self.0.borrow_mut().drain(..) {
+            let freed = &mut *self.0.borrow_mut();
+            freed.sort_unstable_by(|one, other| other.cmp(one));
+            for pointer in freed.drain(..) {
                 // SAFETY: `keep` was called in place of this.
                 unsafe { release(pointer) };
             }
