@@ -76,7 +76,7 @@ trait Choose {
         None
     }
 
-    /// It goes on from its beginning instead.
+    /// It could not get there, and goes on from its beginning instead.
     fn begin_anew(&mut self) {}
 
     /// Room for what is known before the choice that comes next, if that is wanted.

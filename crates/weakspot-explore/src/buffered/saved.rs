@@ -74,8 +74,11 @@ impl<S: System> Buffered<'_, S> {
         let mut used = vec![false; saved.bound as usize];
         for step in &mut *steps {
             (step.changed, step.bound) = (false, false);
-            if let Some(used) = used.get_mut(step.cell as usize) {
-                *used = true;
+            match used.get_mut(step.cell as usize) {
+                Some(used) => *used = true,
+                None if step.cell == UNBOUND => {}
+                // These steps lead elsewhere.
+                None => return false,
             }
         }
         let new = saved.about.iter().filter(|&&(_, cell)| !used[cell as usize]);

@@ -139,15 +139,18 @@ impl Choose for Path {
     }
 
     fn begin(&mut self) -> Option<&Snapshot> {
-        self.begin_anew();
+        (self.depth, self.preemptions) = (0, 0);
         let kept = self.choices.iter().rposition(|choice| choice.snapshot.is_some())?;
         let snapshot = self.choices[kept].snapshot.as_deref()?;
         (self.depth, self.preemptions) = (kept, snapshot.preemptions);
         Some(snapshot)
     }
 
+    /// What was kept is of no use, then, nor does a trace tell everything: the model does not repeat itself.
     fn begin_anew(&mut self) {
         (self.depth, self.preemptions) = (0, 0);
+        (self.is_forgetful, self.seen) = (true, None);
+        self.choices.iter_mut().for_each(|choice| choice.snapshot = None);
     }
 
     fn room(&mut self, moves: &[Move], last: Option<usize>) -> Option<&mut Snapshot> {
