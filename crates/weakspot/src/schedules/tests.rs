@@ -15,14 +15,14 @@ use crate::sync::{Arc, Condvar, Mutex};
 use crate::thread;
 
 /// Executions, runs and violations, and what executions have ended with.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Answer {
     executions: u64,
     violations: usize,
     outcomes: BTreeSet<Vec<usize>>,
 }
 
-fn explore(model: fn() -> Vec<usize>, mut path: Path) -> (Answer, u64) {
+fn explore(model: impl Fn() -> Vec<usize> + Send + Sync + 'static, mut path: Path) -> (Answer, u64) {
     let outcomes = StdArc::new(StdMutex::new(BTreeSet::new()));
     let seen = StdArc::clone(&outcomes);
     let body = move || {
@@ -179,4 +179,88 @@ fn equal_traces_are_followed_once_and_nothing_is_lost() {
         left_out += all.executions - some.executions;
     }
     assert!(left_out > 0, "there are such schedules");
+}
+
+/// What a thread of a random program does with one of three cells.
+#[derive(Clone, Copy)]
+enum Act {
+    Load,
+    Store(usize),
+    Add(usize),
+    Exchange(usize, usize),
+    Fence,
+    /// The second cell stands for a lock of its own here.
+    Locked(usize),
+}
+
+fn random_program(rng: &mut Random) -> Vec<Vec<(usize, Act)>> {
+    let act = |rng: &mut Random| match rng.below(8) {
+        0..=2 => Act::Load,
+        3..=4 => Act::Store(1 + rng.below(3)),
+        5 => Act::Add(1),
+        6 => Act::Exchange(rng.below(2), 5),
+        _ if rng.below(2) == 0 => Act::Fence,
+        _ => Act::Locked(7),
+    };
+    let threads = 2 + rng.below(2);
+    (0..threads).map(|_| (0..2 + rng.below(2)).map(|_| (rng.below(3), act(rng))).collect()).collect()
+}
+
+fn perform(cells: &[AtomicUsize; 3], lock: &Mutex<usize>, acts: &[(usize, Act)]) -> Vec<usize> {
+    let perform = |&(cell, act): &(usize, Act)| match act {
+        Act::Load => cells[cell].load(Acquire),
+        Act::Store(value) => {
+            cells[cell].store(value, Release);
+            0
+        }
+        Act::Add(value) => cells[cell].fetch_add(value, AcqRel),
+        Act::Exchange(old, new) => usize::from(cells[cell].compare_exchange(old, new, AcqRel, Acquire).is_ok()),
+        Act::Fence => {
+            crate::sync::atomic::fence(SeqCst);
+            0
+        }
+        Act::Locked(value) => {
+            let mut held = lock.lock().unwrap();
+            let seen = cells[cell].load(Relaxed);
+            *held = *held * 2 + value;
+            *held + seen
+        }
+    };
+    acts.iter().map(perform).collect()
+}
+
+fn run(program: &[Vec<(usize, Act)>]) -> Vec<usize> {
+    let shared = Arc::new(([const { AtomicUsize::new(0) }; 3], Mutex::new(0)));
+    let threads: Vec<_> = program[1..]
+        .iter()
+        .map(|acts| {
+            let (shared, acts) = (shared.clone(), acts.clone());
+            thread::spawn(move || perform(&shared.0, &shared.1, &acts))
+        })
+        .collect();
+    let mut seen = perform(&shared.0, &shared.1, &program[0]);
+    for thread in threads {
+        seen.extend(thread.join().unwrap());
+    }
+    seen.extend(shared.0.iter().map(|cell| cell.load(Relaxed)));
+    seen
+}
+
+#[test]
+fn random_programs_end_in_the_same_ways() {
+    let mut rng = Random(0x5eed);
+    for number in 0..60 {
+        let program = StdArc::new(random_program(&mut rng));
+        for most in 0..=2 {
+            let explore_by = |path| {
+                let program = StdArc::clone(&program);
+                explore(move || run(&program), path)
+            };
+            let (all, runs) = explore_by(Path::new(most, false));
+            assert_eq!(explore_by(forgetful(most, false)), (all.clone(), runs), "program {number}, {most}");
+            let (some, fewer) = explore_by(Path::new(most, true));
+            assert_eq!((&some.outcomes, some.violations), (&all.outcomes, all.violations), "program {number}, {most}");
+            assert!(some.executions <= all.executions && fewer <= runs);
+        }
+    }
 }
