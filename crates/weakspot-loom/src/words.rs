@@ -15,12 +15,15 @@ pub(crate) fn of_loom(report: &Report) -> Option<&'static str> {
 fn words(failure: &Failure) -> Option<&'static str> {
     Some(match &failure.kind {
         FailureKind::Race { first, second } if first.writes && second.writes => {
-            "Causality violation: Concurrent write accesses to `UnsafeCell`."
+            "Causality violation: Concurrent write accesses to `UnsafeCell`. (If they overlap: currently writing to cell)"
         }
         FailureKind::Race { second, .. } if second.writes => {
-            "Causality violation: Concurrent read and write accesses to `UnsafeCell`."
+            "Causality violation: Concurrent read and write accesses to `UnsafeCell`. (If they overlap: currently reading \
+             from cell)"
         }
-        FailureKind::Race { .. } => "Causality violation: Concurrent read and write accesses.",
+        FailureKind::Race { .. } => {
+            "Causality violation: Concurrent read and write accesses. (If they overlap: currently writing to cell)"
+        }
         FailureKind::Deadlock => "deadlock; threads = all of them",
         FailureKind::Livelock | FailureKind::TooLong => {
             "Model exceeded maximum number of branches. This is often caused by an algorithm requiring the processor to \

@@ -3,7 +3,10 @@
 use weakspot_loom as loom;
 
 use loom::cell::UnsafeCell;
-use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use loom::sync::atomic::{
+    AtomicBool, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
@@ -63,6 +66,40 @@ fn a_wake_up_may_be_the_last_that_an_access_does() {
 #[should_panic(expected = "Causality violation: Concurrent read and write accesses")]
 fn a_wake_up_in_the_middle_of_an_access() {
     loom::model(|| woken_through_a_cell(true));
+}
+
+/// A thread tells the other one in the middle of an access, and gives way to it before the access is over.
+fn told_in_the_middle(theirs: impl FnOnce(&UnsafeCell<u32>, &dyn Fn()) + 'static, mine: impl Fn(&UnsafeCell<u32>)) {
+    let shared = Arc::new((UnsafeCell::new(0), AtomicBool::new(false)));
+    let other = Arc::clone(&shared);
+    let thread = thread::spawn(move || {
+        theirs(&other.0, &|| {
+            other.1.store(true, Release);
+            thread::yield_now();
+        });
+    });
+    while !shared.1.load(Acquire) {
+        thread::yield_now();
+    }
+    mine(&shared.0);
+    thread.join().expect("the other thread does not panic");
+}
+
+#[test]
+#[should_panic(expected = "currently writing to cell")]
+fn a_write_while_another_one_gives_way() {
+    loom::model(|| told_in_the_middle(|cell, tell| cell.with_mut(|_| tell()), write));
+}
+
+#[test]
+#[should_panic(expected = "currently reading from cell")]
+fn a_write_while_a_read_gives_way() {
+    loom::model(|| told_in_the_middle(|cell, tell| cell.with(|_| tell()), write));
+}
+
+#[test]
+fn a_read_while_another_one_gives_way() {
+    loom::model(|| told_in_the_middle(|cell, tell| cell.with(|_| tell()), read));
 }
 
 #[test]

@@ -153,7 +153,7 @@ impl Open {
     }
 
     /// The access is over. If nothing has happened since it began, nothing is to be checked again; nor, if it does not last
-    /// until its end, if that was one event.
+    /// until its end, if that was one event, and the last that it did.
     fn end(&self) {
         let Some(runtime) = current().filter(|runtime| !runtime.is_free()) else { return };
         self.note_end(runtime);
@@ -166,8 +166,12 @@ impl Open {
     fn has_lasted(&self, runtime: &Runtime) -> bool {
         let state = runtime.state();
         let since = state.log.get(self.events..).unwrap_or_default();
-        let own = || since.iter().filter(|happened| happened.thread == self.thread).count();
-        if runtime.lasting.get() { !since.is_empty() } else { own() > 1 }
+        if runtime.lasting.get() {
+            return !since.is_empty();
+        }
+        let own = since.iter().filter(|happened| happened.thread == self.thread).count();
+        // Who gives way to others after an event goes on after it, too.
+        own > 1 || own == 1 && state.lanes[self.thread as usize].marker != 0
     }
 
     fn note_end(&self, runtime: &Runtime) {
