@@ -37,15 +37,13 @@ mod terminal {
 mod terminal {
     use std::mem::MaybeUninit;
 
-    /// What standard error or standard output is, if it is a terminal.
+    /// That of standard output, where the messages of tests that fail are printed, if it is a terminal.
     pub(super) fn width() -> Option<usize> {
-        [libc::STDERR_FILENO, libc::STDOUT_FILENO].into_iter().find_map(|file| {
-            // SAFETY: all zeros are a value of this type.
-            let mut size: libc::winsize = unsafe { MaybeUninit::zeroed().assume_init() };
-            // SAFETY: the request writes to the structure it is given a pointer to, and to nothing else.
-            let done = unsafe { libc::ioctl(file, libc::TIOCGWINSZ, &raw mut size) };
-            (done == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
-        })
+        // SAFETY: all zeros are a value of this type.
+        let mut size: libc::winsize = unsafe { MaybeUninit::zeroed().assume_init() };
+        // SAFETY: the request writes to the structure it is given a pointer to, and to nothing else.
+        let done = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
+        (done == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
     }
 }
 
