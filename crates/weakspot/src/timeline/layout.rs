@@ -13,8 +13,10 @@ use crate::source;
 const WIDEST: usize = 44;
 /// What an event is called takes at most this much of it; the rest is for the source.
 const WIDEST_TEXT: usize = 30;
-/// Columns are at least this wide.
-const NARROWEST: usize = 14;
+/// Columns are at least this wide: what an event is called fits in most of the time.
+const NARROWEST: usize = 16;
+/// Less of the source than this says nothing.
+const LEAST_SOURCE: usize = 10;
 /// The place of the line's number, with the spaces before it.
 const NUMBER: usize = 7;
 /// Spaces before a column.
@@ -74,8 +76,10 @@ fn cell(row: &Row<'_>, width: usize) -> String {
     };
     let room = width.saturating_sub(length(&times));
     let Moment { text, place, .. } = row.moment;
+    let room_for_source = room.saturating_sub(length(text).min(WIDEST_TEXT) + GAP);
     let rest = match source::line(place) {
-        Some(line) => source::cut_around(&line, place.column, room.saturating_sub(length(text).min(WIDEST_TEXT) + GAP)),
+        Some(line) if room_for_source < LEAST_SOURCE.min(length(line.trim())) => String::new(),
+        Some(line) => source::cut_around(&line, place.column, room_for_source),
         None => place.to_string(),
     };
     format!("{}{times}", cut(format!("{text}  {rest}").trim_end(), room))
@@ -177,7 +181,7 @@ fn write_list(
         if last.replace(thread) != Some(thread) {
             write!(f, "\n{}", cut(timeline.threads.get(*thread as usize).map_or("", String::as_str), width))?;
         }
-        let room = width.saturating_sub(NUMBER + GAP).clamp(NARROWEST, WIDEST);
+        let room = width.saturating_sub(NUMBER + GAP).min(WIDEST);
         write!(f, "\n  {:>5}  {}", place.line, cell(row, room))?;
     }
     Ok(())
