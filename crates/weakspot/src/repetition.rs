@@ -5,6 +5,8 @@
 //! the end and compared, event by event, as long as the schedule is the same. What differs then is no doing of the
 //! schedule: time, random numbers, the order of a hash map.
 //!
+//! A closure of the same type that the same test explores again is not looked at again.
+//!
 //! What a static keeps makes the first run of all different from the others, and that alone is no harm: what counts is
 //! whether two later runs differ.
 //!
@@ -12,8 +14,12 @@
 //! were explored, with other numbers in them; that is told, and is no failure. Values that may be pointers are not
 //! compared: not every allocator gives out the same memory again.
 
+use std::any::TypeId;
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::time::Instant;
+
+use rustc_hash::FxHashSet;
 
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
@@ -26,6 +32,17 @@ const TRIES: usize = 4;
 
 /// Numbers up to this one are no addresses.
 const LARGEST_NUMBER: u64 = 0xffff;
+
+thread_local! {
+    /// The closures that were looked at, by their types. A test that explores the same closure a thousand times need not
+    /// have it looked at each time.
+    static KNOWN: RefCell<FxHashSet<TypeId>> = RefCell::default();
+}
+
+/// Was no model with a closure of this type looked at before?
+pub(crate) fn is_news(kind: TypeId) -> bool {
+    KNOWN.with_borrow_mut(|known| known.insert(kind))
+}
 
 /// What is different when a model is run again.
 pub(crate) enum Difference {
