@@ -76,6 +76,9 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
         report.violations = found.into_iter().map(|found| found.violation).collect();
         report.begin_with_harm();
     }
+    if !repetition::fails_again(builder, &runtime, &report) {
+        report.notes.push(repetition::FAILED_ONCE.to_owned());
+    }
     report.elapsed = start.elapsed();
     report.verdict = verdict(&report);
     report.fails_on_unsafe = builder.fail_on == FailOn::Unsafe;

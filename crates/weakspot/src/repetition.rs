@@ -17,13 +17,16 @@
 use std::any::TypeId;
 use std::cell::RefCell;
 use std::fmt::Write;
+use std::mem::discriminant;
 use std::time::Instant;
 
 use rustc_hash::FxHashSet;
 
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
+use crate::impact::Impact;
 use crate::model::{WHAT_DIFFERS, explore};
+use crate::report::Report;
 use crate::rt::lane::{Happened, Operation};
 use crate::rt::runtime::Runtime;
 
@@ -66,6 +69,24 @@ pub(crate) fn is_random(builder: &Builder, runtime: &Runtime) -> bool {
         let again = run(builder, runtime).and_then(|again| difference(&first, &again));
         matches!(again, Some(Difference::Events(_)))
     })
+}
+
+/// What is said of a failure that does not come again.
+pub(crate) const FAILED_ONCE: &str = "the execution did not fail in this way when it was run again with the same schedule, so \
+                                      the model is not deterministic. Time, random numbers, the order of hash maps, \
+                                      addresses, and what a `std` static or thread-local keeps do that.";
+
+/// Does the execution that fails do so again? Asked of failures that can be run again in no time.
+pub(crate) fn fails_again(builder: &Builder, runtime: &Runtime, report: &Report) -> bool {
+    let failure = match (&report.failure, &report.impact) {
+        (Some(failure), _) => failure,
+        (None, Some(Impact::Harmful(harm))) => &harm.failure,
+        _ => return true,
+    };
+    let is_quick = matches!(failure.kind, FailureKind::Panic { .. } | FailureKind::Race { .. } | FailureKind::Deadlock);
+    let Some(schedule) = report.replay().filter(|_| is_quick) else { return true };
+    let again = crate::replay::failure_of(builder, runtime, schedule);
+    again.is_some_and(|again| discriminant(&again.kind) == discriminant(&failure.kind))
 }
 
 /// The events of the first execution, run now.

@@ -129,3 +129,21 @@ fn whatever_does_not_repeat_itself_comes_to_an_end() {
         assert!(!report.to_string().is_empty());
     }
 }
+
+#[test]
+fn a_failure_that_does_not_come_again_is_told() {
+    static ONCE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    let body = |always: bool| {
+        move || {
+            AtomicUsize::new(0).load(SeqCst);
+            assert!(!always && ONCE.swap(true, SeqCst), "now and then");
+        }
+    };
+    let report = check(body(false));
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    let text = report.to_string();
+    assert!(text.contains("now and then") && text.contains("note: the execution did not fail in this way"), "{text}");
+    let report = check(body(true));
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(report.notes.is_empty(), "{report}");
+}
