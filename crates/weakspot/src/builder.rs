@@ -1,5 +1,6 @@
 //! How a model is checked.
 
+use std::any::TypeId;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,11 +160,11 @@ impl Builder {
     /// # Panics
     /// In a thread of a model: that fails the model.
     #[track_caller]
-    pub fn check(&self, body: impl Fn() + Send + Sync + 'static) -> Report {
+    pub fn check<F: Fn() + Send + Sync + 'static>(&self, body: F) -> Report {
         if crate::rt::in_model() {
             crate::rt::fail("a model inside a model: a thread of a model cannot explore another one".to_owned());
         }
-        let report = crate::model::check(self, &(Arc::new(body) as _));
+        let report = crate::model::check(self, &(Arc::new(body) as _), TypeId::of::<F>());
         crate::statistics::record(&report);
         report
     }

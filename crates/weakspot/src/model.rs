@@ -1,5 +1,6 @@
 //! Explores a model: every SC execution, then what store buffers make of it.
 
+use std::any::TypeId;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,8 +27,8 @@ pub fn model(body: impl Fn() + Send + Sync + 'static) {
     Builder::new().model(body);
 }
 
-/// Explores a model.
-pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
+/// Explores a model whose closure is of this type.
+pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     panics::install_hook();
     overflow::install();
     let start = Instant::now();
@@ -41,7 +42,11 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
         return crate::replay::replay(builder, &runtime, schedule, start);
     }
     let mut judge = search(builder, &runtime, start);
-    if let Some(first) = judge.first.take().filter(|_| judge.report.failure.is_none() && judge.report.bound.is_none()) {
+    if judge.report.failure.is_none()
+        && judge.report.bound.is_none()
+        && let Some(first) = judge.first.take()
+        && repetition::is_news(kind)
+    {
         match repetition::check(builder, &runtime, &first) {
             Some(Difference::Events(failure)) => judge.report.failure = Some(*failure),
             Some(Difference::Values(note)) => judge.report.notes.push(note),
@@ -70,6 +75,9 @@ pub(crate) fn check(builder: &Builder, body: &Body) -> Report {
         }
         report.violations = found.into_iter().map(|found| found.violation).collect();
         report.begin_with_harm();
+    }
+    if !repetition::fails_again(builder, &runtime, &report) {
+        report.notes.push(repetition::FAILED_ONCE.to_owned());
     }
     report.elapsed = start.elapsed();
     report.verdict = verdict(&report);

@@ -5,6 +5,8 @@
 //! the end and compared, event by event, as long as the schedule is the same. What differs then is no doing of the
 //! schedule: time, random numbers, the order of a hash map.
 //!
+//! A closure of the same type that the same test explores again is not looked at again.
+//!
 //! What a static keeps makes the first run of all different from the others, and that alone is no harm: what counts is
 //! whether two later runs differ.
 //!
@@ -12,12 +14,19 @@
 //! were explored, with other numbers in them; that is told, and is no failure. Values that may be pointers are not
 //! compared: not every allocator gives out the same memory again.
 
+use std::any::TypeId;
+use std::cell::RefCell;
 use std::fmt::Write;
+use std::mem::discriminant;
 use std::time::Instant;
+
+use rustc_hash::FxHashSet;
 
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
+use crate::impact::Impact;
 use crate::model::{WHAT_DIFFERS, explore};
+use crate::report::Report;
 use crate::rt::lane::{Happened, Operation};
 use crate::rt::runtime::Runtime;
 
@@ -26,6 +35,17 @@ const TRIES: usize = 4;
 
 /// Numbers up to this one are no addresses.
 const LARGEST_NUMBER: u64 = 0xffff;
+
+thread_local! {
+    /// The closures that were looked at, by their types. A test that explores the same closure a thousand times need not
+    /// have it looked at each time.
+    static KNOWN: RefCell<FxHashSet<TypeId>> = RefCell::default();
+}
+
+/// Was no model with a closure of this type looked at before?
+pub(crate) fn is_news(kind: TypeId) -> bool {
+    KNOWN.with_borrow_mut(|known| known.insert(kind))
+}
 
 /// What is different when a model is run again.
 pub(crate) enum Difference {
@@ -49,6 +69,24 @@ pub(crate) fn is_random(builder: &Builder, runtime: &Runtime) -> bool {
         let again = run(builder, runtime).and_then(|again| difference(&first, &again));
         matches!(again, Some(Difference::Events(_)))
     })
+}
+
+/// What is said of a failure that does not come again.
+pub(crate) const FAILED_ONCE: &str = "the execution did not fail in this way when it was run again with the same schedule, so \
+                                      the model is not deterministic. Time, random numbers, the order of hash maps, \
+                                      addresses, and what a `std` static or thread-local keeps do that.";
+
+/// Does the execution that fails do so again? Asked of failures that can be run again in no time.
+pub(crate) fn fails_again(builder: &Builder, runtime: &Runtime, report: &Report) -> bool {
+    let failure = match (&report.failure, &report.impact) {
+        (Some(failure), _) => failure,
+        (None, Some(Impact::Harmful(harm))) => &harm.failure,
+        _ => return true,
+    };
+    let is_quick = matches!(failure.kind, FailureKind::Panic { .. } | FailureKind::Race { .. } | FailureKind::Deadlock);
+    let Some(schedule) = report.replay().filter(|_| is_quick) else { return true };
+    let again = crate::replay::failure_of(builder, runtime, schedule);
+    again.is_some_and(|again| discriminant(&again.kind) == discriminant(&failure.kind))
 }
 
 /// The events of the first execution, run now.

@@ -78,6 +78,15 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
     report
 }
 
+/// The failure that a schedule leads to, if it is run again.
+pub(crate) fn failure_of(builder: &Builder, runtime: &Runtime, schedule: &str) -> Option<Failure> {
+    let (model, moves) = parse(schedule).ok()?;
+    let failure = run(builder, runtime, model, &moves, schedule.ends_with(GOES_ON));
+    runtime.finish_run(failure.is_none());
+    runtime.buffered.set(false);
+    failure
+}
+
 fn no_schedule(message: String) -> Failure {
     Failure::new(FailureKind::Schedule, message)
 }

@@ -101,3 +101,49 @@ fn what_a_static_keeps_from_the_first_run_is_no_difference() {
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
     assert!(!report.has_notes(), "{report}");
 }
+
+/// Some order of so many elements: another one each time.
+fn some_order(elements: usize, random: &std::sync::atomic::AtomicU64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..elements).collect();
+    for last in (1..elements).rev() {
+        let next = |state: u64| Some(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f));
+        let state = random.fetch_update(SeqCst, SeqCst, next).unwrap();
+        order.swap(last, (state >> 33) as usize % (last + 1));
+    }
+    order
+}
+
+#[test]
+fn whatever_does_not_repeat_itself_comes_to_an_end() {
+    for round in 0..1_000 {
+        let elements = 4 + round % 8;
+        let random = std::sync::atomic::AtomicU64::new(round as u64);
+        let report = check(move || {
+            let (all, theirs) = atomics();
+            let thread = thread::spawn(move || theirs[..4].iter().for_each(|one| _ = one.fetch_add(1, SeqCst)));
+            for element in some_order(elements, &random) {
+                all[element].fetch_add(1, SeqCst);
+            }
+            thread.join().unwrap();
+        });
+        assert!(!report.to_string().is_empty());
+    }
+}
+
+#[test]
+fn a_failure_that_does_not_come_again_is_told() {
+    static ONCE: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    let body = |always: bool| {
+        move || {
+            AtomicUsize::new(0).load(SeqCst);
+            assert!(!always && ONCE.swap(true, SeqCst), "now and then");
+        }
+    };
+    let report = check(body(false));
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    let text = report.to_string();
+    assert!(text.contains("now and then") && text.contains("note: the execution did not fail in this way"), "{text}");
+    let report = check(body(true));
+    assert_eq!(report.verdict, Verdict::Failed, "{report}");
+    assert!(report.notes.is_empty(), "{report}");
+}

@@ -81,7 +81,7 @@ impl<S: System> Buffered<'_, S> {
                 None => return false,
             }
         }
-        let new = saved.about.iter().filter(|&&(_, cell)| !used[cell as usize]);
+        let new = saved.about.iter().filter(|&&(_, cell)| used.get(cell as usize) != Some(&true));
         steps.extend(new.map(|&(thread, cell)| Repeated {
             thread,
             step: Step::Rest,
@@ -90,7 +90,7 @@ impl<S: System> Buffered<'_, S> {
             changed: false,
             bound: false,
         }));
-        let all = self.system.repeat(steps) == steps.len();
+        let mut all = self.system.repeat(steps) == steps.len();
         if all {
             self.about.clear();
             self.memory.clone_from(&saved.memory);
@@ -98,14 +98,15 @@ impl<S: System> Buffered<'_, S> {
             self.lanes.clone_from(&saved.lanes);
             (self.version, self.bound) = (saved.version, saved.bound);
             self.widen();
-            self.note_values(steps, way);
+            all = self.note_values(steps, way);
         }
         steps.truncate(way);
         all
     }
 
-    /// Values are those of this run: addresses may be others than before.
-    fn note_values(&mut self, steps: &[Repeated], way: usize) {
+    /// Values are those of this run: addresses may be others than before. False if a step is to a cell that was not there: then
+    /// the system does something else than before.
+    fn note_values(&mut self, steps: &[Repeated], way: usize) -> bool {
         for (at, step) in steps.iter().enumerate() {
             let writes = match step.step {
                 Step::Load | Step::Rmw { writes: false, .. } => false,
@@ -113,12 +114,14 @@ impl<S: System> Buffered<'_, S> {
                 Step::Rest if at >= way => false,
                 _ => continue,
             };
+            let Some(memory) = self.memory.get_mut(step.cell as usize) else { return false };
             if writes {
-                self.memory[step.cell as usize] = step.value;
+                *memory = step.value;
             } else if step.bound {
-                self.memory[step.cell as usize] = self.system.initial(step.cell);
+                *memory = self.system.initial(step.cell);
             }
         }
+        true
     }
 }
 

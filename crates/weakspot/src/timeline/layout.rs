@@ -13,8 +13,10 @@ use crate::source;
 const WIDEST: usize = 44;
 /// What an event is called takes at most this much of it; the rest is for the source.
 const WIDEST_TEXT: usize = 30;
-/// Columns are at least this wide.
-const NARROWEST: usize = 14;
+/// Columns are at least this wide: what an event is called fits in most of the time.
+const NARROWEST: usize = 16;
+/// Less of the source than this says nothing.
+const LEAST_SOURCE: usize = 10;
 /// The place of the line's number, with the spaces before it.
 const NUMBER: usize = 7;
 /// Spaces before a column.
@@ -37,15 +39,13 @@ mod terminal {
 mod terminal {
     use std::mem::MaybeUninit;
 
-    /// What standard error or standard output is, if it is a terminal.
+    /// That of standard output, where the messages of tests that fail are printed, if it is a terminal.
     pub(super) fn width() -> Option<usize> {
-        [libc::STDERR_FILENO, libc::STDOUT_FILENO].into_iter().find_map(|file| {
-            // SAFETY: all zeros are a value of this type.
-            let mut size: libc::winsize = unsafe { MaybeUninit::zeroed().assume_init() };
-            // SAFETY: the request writes to the structure it is given a pointer to, and to nothing else.
-            let done = unsafe { libc::ioctl(file, libc::TIOCGWINSZ, &raw mut size) };
-            (done == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
-        })
+        // SAFETY: all zeros are a value of this type.
+        let mut size: libc::winsize = unsafe { MaybeUninit::zeroed().assume_init() };
+        // SAFETY: the request writes to the structure it is given a pointer to, and to nothing else.
+        let done = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
+        (done == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
     }
 }
 
@@ -76,8 +76,10 @@ fn cell(row: &Row<'_>, width: usize) -> String {
     };
     let room = width.saturating_sub(length(&times));
     let Moment { text, place, .. } = row.moment;
+    let room_for_source = room.saturating_sub(length(text).min(WIDEST_TEXT) + GAP);
     let rest = match source::line(place) {
-        Some(line) => source::cut_around(&line, place.column, room.saturating_sub(length(text).min(WIDEST_TEXT) + GAP)),
+        Some(line) if room_for_source < LEAST_SOURCE.min(length(line.trim())) => String::new(),
+        Some(line) => source::cut_around(&line, place.column, room_for_source),
         None => place.to_string(),
     };
     format!("{}{times}", cut(format!("{text}  {rest}").trim_end(), room))
@@ -179,7 +181,7 @@ fn write_list(
         if last.replace(thread) != Some(thread) {
             write!(f, "\n{}", cut(timeline.threads.get(*thread as usize).map_or("", String::as_str), width))?;
         }
-        let room = width.saturating_sub(NUMBER + GAP).clamp(NARROWEST, WIDEST);
+        let room = width.saturating_sub(NUMBER + GAP).min(WIDEST);
         write!(f, "\n  {:>5}  {}", place.line, cell(row, room))?;
     }
     Ok(())
