@@ -34,8 +34,8 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     let start = Instant::now();
     let model = builder.replay.as_deref().and_then(crate::replay::model_asked_for).unwrap_or(builder.model);
     let claim = Claim::new();
-    let runtime = Runtime::new(model, builder.max_threads, Arc::clone(body));
-    runtime.claim.set(Some(claim.number()));
+    let mut runtime = Runtime::new(model, builder.max_threads, Arc::clone(body));
+    runtime.belong_to(claim.number());
     runtime.lasting.set(builder.lasting);
     runtime.strengthen(builder.strengthened.clone());
     if let Some(schedule) = &builder.replay {

@@ -1,6 +1,8 @@
 //! Statics that several tests of a program use: they run side by side, and none must see what the others do.
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::SeqCst;
 use weakspot::sync::{Mutex, OnceLock, RwLock};
@@ -36,6 +38,33 @@ fn models_that_share_statics_do_not_disturb_each_other() {
     let threads: Vec<_> = (0..6).map(|_| std::thread::spawn(move || [explore(), explore()])).collect();
     let all: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
     assert!(all[0] > 1 && all.iter().all(|&executions| executions == all[0]), "{all:?}");
+}
+
+/// A model comes to a static while another one, in its first execution, is using it: it waits, however many models there
+/// were in between.
+#[test]
+fn what_one_model_is_using_is_not_taken_for_what_another_one_has_used() {
+    static SHARED: AtomicUsize = AtomicUsize::new(3);
+    for between in 0..8 {
+        let (is_used, wait) = std::sync::mpsc::channel();
+        let is_used = std::sync::Mutex::new(Some(is_used));
+        let first = std::thread::spawn(move || {
+            weakspot::model(move || {
+                SHARED.store(4, SeqCst);
+                if let Some(is_used) = is_used.lock().unwrap().take() {
+                    is_used.send(()).unwrap();
+                    std::thread::sleep(Duration::from_millis(30));
+                }
+                assert_eq!(SHARED.load(SeqCst), 4);
+            });
+        });
+        wait.recv().unwrap();
+        for _ in 0..between {
+            weakspot::model(|| {});
+        }
+        weakspot::model(|| assert_eq!(SHARED.load(SeqCst), 3));
+        first.join().unwrap();
+    }
 }
 
 #[test]

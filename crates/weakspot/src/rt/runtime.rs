@@ -150,8 +150,10 @@ pub(crate) struct Runtime {
     free_runs: Cell<(u64, u64)>,
     /// No number of a run of the model is lower.
     pub(crate) first_run: u64,
-    /// The model, as far as statics go; nothing as soon as they are its own.
-    pub(crate) claim: Cell<Option<u64>>,
+    /// The number of the model among those that are explored now.
+    pub(super) number: u64,
+    /// The same, until the statics are its own.
+    pub(super) claim: Cell<Option<u64>>,
     /// Are there other workers?
     pub(crate) company: Company,
     /// Other workers have been told the numbers of the threads: there can be no new ones.
@@ -199,6 +201,7 @@ impl Runtime {
             token: Cell::new(0),
             free_runs: Cell::new((0, 0)),
             first_run: RUNS.load(Ordering::Relaxed) << WORKER_BITS,
+            number: 0,
             claim: Cell::new(None),
             company: Company::Alone,
             threads_are_known: Cell::new(false),
@@ -225,6 +228,12 @@ impl Runtime {
         }
     }
 
+    /// It explores the model of this number, which has no statics yet.
+    pub(crate) fn belong_to(&mut self, number: u64) {
+        self.number = number;
+        self.claim.set(Some(number));
+    }
+
     /// An object is used for the first time in this run. If it is a static, no other model may use statics meanwhile.
     #[inline]
     pub(crate) fn note_object(&self, address: usize) {
@@ -249,7 +258,7 @@ impl Runtime {
         self.free_runs.set((next + 1, end));
         let worker = if let Company::Worker(worker) = self.company { worker } else { 0 };
         self.run.set(next << WORKER_BITS | worker);
-        self.token.set(slot::token_of_run(self.run.get()));
+        self.token.set(slot::token_of_run(self.number, self.run.get()));
     }
 
     /// Is this a run that another worker made?

@@ -8,7 +8,6 @@
 //! Where that cannot be asked for, every object may be one, and models are explored one after the other.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::slot;
@@ -27,19 +26,30 @@ pub(crate) fn is_checking() -> bool {
     CHECKING.get()
 }
 
+/// Models that are explored at the same time; one more has to wait.
+pub(crate) const MOST_MODELS: usize = 1 << 10;
+
+/// Which numbers belong to models that are explored now.
+static NUMBERS: Mutex<[bool; MOST_MODELS]> = Mutex::new([false; MOST_MODELS]);
+static NUMBER_GIVEN_BACK: Condvar = Condvar::new();
+
 /// A model that is explored, which may have the statics until this is dropped.
 pub(crate) struct Claim(u64);
 
 impl Claim {
     /// A model that has none yet.
     pub(crate) fn new() -> Self {
-        static CLAIMS: AtomicU64 = AtomicU64::new(0);
+        let numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let all_taken = |numbers: &mut [bool; MOST_MODELS]| !numbers.contains(&false);
+        let mut numbers = NUMBER_GIVEN_BACK.wait_while(numbers, all_taken).unwrap_or_else(PoisonError::into_inner);
+        let number = numbers.iter().position(|taken| !taken).expect("invariant: one is free");
+        numbers[number] = true;
         CHECKING.set(true);
         slot::model_begins();
-        Self(CLAIMS.fetch_add(1, Ordering::Relaxed))
+        Self(number as u64)
     }
 
-    /// Its number.
+    /// Its number: no other model that is explored now has it.
     pub(crate) fn number(&self) -> u64 {
         self.0
     }
@@ -54,6 +64,9 @@ impl Drop for Claim {
             *owner = None;
             GIVEN_BACK.notify_all();
         }
+        drop(owner);
+        NUMBERS.lock().unwrap_or_else(PoisonError::into_inner)[self.0 as usize] = false;
+        NUMBER_GIVEN_BACK.notify_one();
     }
 }
 

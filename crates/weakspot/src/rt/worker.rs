@@ -14,6 +14,7 @@ impl Runtime {
     pub(crate) fn for_worker(&self, worker: usize) -> Worker {
         Worker {
             first_run: self.first_run,
+            number: self.number,
             claim: self.claim.get(),
             company: Company::Worker(worker as u64),
             model: self.model,
@@ -29,6 +30,7 @@ impl Runtime {
 /// What a worker needs to make its own runtime.
 pub(crate) struct Worker {
     first_run: u64,
+    number: u64,
     claim: Option<u64>,
     company: Company,
     model: MemoryModel,
@@ -41,9 +43,10 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn runtime(self) -> Runtime {
-        let Self { first_run, claim, company, model, max_threads, lasting, body, strengthened, observed } = self;
+        let Self { first_run, number, claim, company, model, max_threads, lasting, body, strengthened, observed } =
+            self;
         let mut runtime = Runtime::new(model, max_threads, body);
-        (runtime.first_run, runtime.company) = (first_run, company);
+        (runtime.first_run, runtime.number, runtime.company) = (first_run, number, company);
         runtime.claim.set(claim);
         runtime.lasting.set(lasting);
         runtime.strengthen(strengthened);

@@ -1,8 +1,9 @@
 //! An atomic that is as large as a value.
 //!
-//! A token is made of a tag, the worker, the lowest bits of the number of the run, and the number of the object. A value
-//! that looks like one of the current run would be taken for it: of 64 bits 40 would have to be right. The tag is such that
-//! neither small numbers nor pointers nor numbers near the largest have it.
+//! A token is made of a tag, the number of the model among those that are explored now, the lowest bits of the number of the
+//! run, the worker, and the number of the object: no two that are in use at the same time are the same. A value that looks
+//! like one of the current run would be taken for it: of 64 bits 40 would have to be right. The tag is such that neither
+//! small numbers nor pointers nor numbers near the largest have it.
 //!
 //! Whoever accesses an atomic outside of models, on another OS thread, while a model uses it, waits for the end of the run:
 //! it sees what was there before. (So do ordinary tests that run beside a model and count with the same static.)
@@ -21,18 +22,21 @@ use crate::rt::{Place, current, statics};
 const OBJECT_BITS: u32 = 24;
 /// The bit that says that a thread of the run has made the object; those below are its number.
 const BORN: u64 = 1 << (OBJECT_BITS - 1);
-/// The lowest bits of the number of a run: six for the worker, and ten.
-const RUN_BITS: u32 = 16;
+/// The lowest bits of the number of a run: six for the worker, and eight.
+const RUN_BITS: u32 = 14;
 const RUN: u64 = ((1 << RUN_BITS) - 1) << OBJECT_BITS;
-const TAG: u64 = 0x00b7_5da3 << (OBJECT_BITS + RUN_BITS);
-const TAG_MASK: u64 = !((1 << (OBJECT_BITS + RUN_BITS)) - 1);
+/// Those of the number of a model.
+const MODEL_BITS: u32 = statics::MOST_MODELS.ilog2();
+const TAG_SHIFT: u32 = OBJECT_BITS + RUN_BITS + MODEL_BITS;
+const TAG: u64 = 0xb75d << TAG_SHIFT;
+const TAG_MASK: u64 = !((1 << TAG_SHIFT) - 1);
 
 /// How long whoever is outside of models waits for one at most: a value may look like a token.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What tokens of a run begin with.
-pub(crate) fn token_of_run(run: u64) -> u64 {
-    TAG | run << OBJECT_BITS & RUN
+pub(crate) fn token_of_run(model: u64, run: u64) -> u64 {
+    TAG | model << (OBJECT_BITS + RUN_BITS) | run << OBJECT_BITS & RUN
 }
 
 fn is_token(bits: u64) -> bool {

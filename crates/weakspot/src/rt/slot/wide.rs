@@ -8,7 +8,7 @@ use crate::rt::runtime::{Runtime, State};
 use crate::rt::{Place, statics};
 
 /// Runs have no tokens here.
-pub(crate) fn token_of_run(_run: u64) -> u64 {
+pub(crate) fn token_of_run(_model: u64, _run: u64) -> u64 {
     0
 }
 
