@@ -245,7 +245,10 @@ impl<'b, 'r> Search<'b, 'r> {
                     moves.retain(|what| what.thread() != thread);
                 }
             }
-            if choices.is_known(&moves, last, || self.trace.key(last, machine.loops())) {
+            // One that has yielded does not come next. Elsewhere it only matters who can go on without a preemption.
+            let has_yielded = last != before;
+            let goes_on = before.filter(|&thread| has_yielded || moves.iter().any(|what| what.thread() == thread));
+            if choices.is_known(&moves, last, || self.trace.key(goes_on, machine.loops())) {
                 return self.judge.limits();
             }
             if let Some(snapshot) = choices.room(&moves, last) {

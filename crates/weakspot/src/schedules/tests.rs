@@ -120,6 +120,29 @@ fn a_lock_that_spins() -> Vec<usize> {
     vec![seen, shared[1].load(SeqCst)]
 }
 
+fn two_that_wait() -> Vec<usize> {
+    let shared = Arc::new([AtomicUsize::new(0), AtomicUsize::new(1)]);
+    let threads: Vec<_> = [3, 5]
+        .map(|factor| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                while shared[0].load(Acquire) < factor {
+                    spin_loop();
+                }
+                shared[1].store(shared[1].load(Relaxed) * factor, Relaxed);
+            })
+        })
+        .into_iter()
+        .collect();
+    shared[0].store(4, Release);
+    let before = shared[1].load(Relaxed);
+    shared[0].store(5, Release);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    vec![before, shared[1].load(Relaxed)]
+}
+
 /// Addresses are values, too.
 fn pointers() -> Vec<usize> {
     let cell = Arc::new(AtomicUsize::new(0));
@@ -150,8 +173,8 @@ fn pointers() -> Vec<usize> {
     values
 }
 
-const MODELS: [fn() -> Vec<usize>; 5] =
-    [store_buffering, lost_updates, a_queue_with_a_condition, a_lock_that_spins, pointers];
+const MODELS: [fn() -> Vec<usize>; 6] =
+    [store_buffering, lost_updates, a_queue_with_a_condition, a_lock_that_spins, two_that_wait, pointers];
 
 fn forgetful(most: u32, is_determined: bool) -> Path {
     let mut path = Path::new(most, is_determined);

@@ -12,7 +12,7 @@
 //! # What is left out
 //! Musuvathi and Qadeer (Partial-order reduction for context-bounded state exploration, 2007) keep the traces that were
 //! seen, each with the preemptions it took. A schedule whose beginning is a trace that was seen with as few preemptions
-//! and with the same thread going on has nothing new to come: all that can still happen within the bound was tried out
+//! and with the same thread going on (or having yielded) has nothing new to come: all that can still happen within the bound was tried out
 //! there, or is what was tried out elsewhere for the same reason. Traces grow with every step, so no schedule waits
 //! for its own end.
 
@@ -107,7 +107,7 @@ impl Trace {
         write
     }
 
-    /// The trace, a thread that may go on, and what else the future depends on.
+    /// The trace, a thread that may go on or has yielded, and what else the future depends on.
     pub(super) fn key(&self, last: Option<usize>, machine: u64) -> u64 {
         mix(mix(self.sum, machine), last.map_or(0, |thread| thread as u64 + 1))
     }
