@@ -151,4 +151,28 @@ mod given_back {
         });
         assert_eq!((shared.0.load(SeqCst), shared.1.load(SeqCst), shared.2.load(SeqCst)), (u64::MAX, true, first));
     }
+
+    /// Two models share memory that is no static, side by side: they have it in turns.
+    #[test]
+    fn models_that_share_what_std_has_allocated_have_it_in_turns() {
+        let shared = std::sync::Arc::new(AtomicUsize::new(3));
+        let (is_used, wait) = std::sync::mpsc::channel();
+        let is_used = std::sync::Mutex::new(Some(is_used));
+        let inside = std::sync::Arc::clone(&shared);
+        let first = std::thread::spawn(move || {
+            passes(move || {
+                assert_eq!(inside.swap(4, SeqCst), 3);
+                if let Some(is_used) = is_used.lock().unwrap().take() {
+                    is_used.send(()).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(50));
+                }
+                assert_eq!(inside.load(SeqCst), 4);
+            })
+        });
+        wait.recv().unwrap();
+        let inside = std::sync::Arc::clone(&shared);
+        passes(move || assert_eq!(inside.swap(5, SeqCst), 3));
+        first.join().unwrap();
+        assert_eq!(shared.load(SeqCst), 3);
+    }
 }

@@ -55,6 +55,12 @@ impl Claim {
     }
 }
 
+/// Is the model with this number explored now?
+pub(crate) fn is_explored(number: u64) -> bool {
+    let numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
+    numbers.get(number as usize).is_some_and(|&taken| taken)
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         CHECKING.set(false);

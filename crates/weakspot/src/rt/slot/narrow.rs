@@ -31,7 +31,7 @@ const TAG_SHIFT: u32 = OBJECT_BITS + RUN_BITS + MODEL_BITS;
 const TAG: u64 = 0xb75d << TAG_SHIFT;
 const TAG_MASK: u64 = !((1 << TAG_SHIFT) - 1);
 
-/// How long whoever is outside of models waits for one at most: a value may look like a token.
+/// How long somebody waits for a model at most: a value may look like a token, and two models may wait for each other.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What tokens of a run begin with.
@@ -135,7 +135,7 @@ impl<M: Memory> Slot<M> {
     fn first_use(&self, runtime: &Runtime, place: Place) -> Found {
         let address = self.address();
         runtime.note_object(address);
-        let bits = self.0.get();
+        let bits = self.wait_for_other_models(runtime);
         let mut state = runtime.state();
         if let Some(object) = state.homes.in_place(address) {
             return Found { object, is_born: false };
@@ -152,6 +152,20 @@ impl<M: Memory> Slot<M> {
             self.share(runtime, bits, Home { address, token }, place);
         }
         Found { object, is_born }
+    }
+
+    /// The bits, when no other model uses the atomic. (One that is no static: those are given to one model at a time. Two
+    /// models share it through memory that `std` has allocated, and have it in turns, an execution each.)
+    fn wait_for_other_models(&self, runtime: &Runtime) -> u64 {
+        let mut bits = self.0.get();
+        if is_of_other_model(runtime, bits) {
+            let start = Instant::now();
+            while is_of_other_model(runtime, bits) && start.elapsed() < PATIENCE {
+                std::thread::yield_now();
+                bits = self.0.get();
+            }
+        }
+        bits
     }
 
     /// Writes the token where other workers may do the same. What another one uses cannot be used.
@@ -229,6 +243,12 @@ impl<M: Memory> Slot<M> {
             None => self.update_outside(&|_| None),
         }
     }
+}
+
+/// Is this a token of another model that is explored now?
+fn is_of_other_model(runtime: &Runtime, bits: u64) -> bool {
+    let model = bits >> (OBJECT_BITS + RUN_BITS) & ((1 << MODEL_BITS) - 1);
+    is_token(bits) && model != runtime.number && statics::is_explored(model)
 }
 
 /// Is this a token of another worker of the model?
