@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Options that take the next word, if there is no `=` in them.
-const WITH_VALUE: [&str; 24] = [
+const WITH_VALUE: [&str; 20] = [
     "-p",
     "--package",
     "--exclude",
@@ -21,17 +21,16 @@ const WITH_VALUE: [&str; 24] = [
     "--config",
     "-Z",
     "-C",
-    "-j",
-    "--jobs",
-    "--message-format",
-    "--color",
     "--artifact-dir",
     "--out-dir",
     "--build-dir",
 ];
 
+/// Those of this kind that do not matter to one test.
+const NEEDLESS_WITH_VALUE: [&str; 4] = ["-j", "--jobs", "--message-format", "--color"];
+
 /// Options that stand alone.
-const ALONE: [&str; 28] = [
+const ALONE: [&str; 19] = [
     "--workspace",
     "--all",
     "--lib",
@@ -49,25 +48,12 @@ const ALONE: [&str; 28] = [
     "--offline",
     "--frozen",
     "--ignore-rust-version",
-    "--future-incompat-report",
     "--unit-graph",
     "--no-run",
-    "--no-fail-fast",
-    "-q",
-    "--quiet",
-    "-v",
-    "-vv",
-    "--verbose",
-    "--keep-going",
-    "--timings",
 ];
 
-/// Options that do not matter to one test.
-const NEEDLESS: [&str; 13] = [
-    "-j",
-    "--jobs",
-    "--message-format",
-    "--color",
+/// Those of this kind that do not matter to one test.
+const NEEDLESS_ALONE: [&str; 9] = [
     "--no-fail-fast",
     "-q",
     "--quiet",
@@ -78,6 +64,18 @@ const NEEDLESS: [&str; 13] = [
     "--timings",
     "--future-incompat-report",
 ];
+
+fn takes_value(name: &str) -> bool {
+    WITH_VALUE.contains(&name) || NEEDLESS_WITH_VALUE.contains(&name)
+}
+
+fn stands_alone(name: &str) -> bool {
+    ALONE.contains(&name) || NEEDLESS_ALONE.contains(&name)
+}
+
+fn is_needless(name: &str) -> bool {
+    NEEDLESS_WITH_VALUE.contains(&name) || NEEDLESS_ALONE.contains(&name)
+}
 
 const PACKAGES: [&str; 5] = ["-p", "--package", "--workspace", "--all", "--manifest-path"];
 
@@ -126,11 +124,11 @@ impl Command {
             let is_joined = name != word;
             match () {
                 () if !word.starts_with('-') => positions.push(word.clone()),
-                () if ALONE.contains(&name) => command.add(name, [word.clone()]),
-                () if WITH_VALUE.contains(&name) && is_joined => command.add(name, [word.clone()]),
-                () if WITH_VALUE.contains(&name) => command.add(name, [word.clone(), words.next()?.clone()]),
+                () if stands_alone(name) => command.add(name, [word.clone()]),
+                () if takes_value(name) && is_joined => command.add(name, [word.clone()]),
+                () if takes_value(name) => command.add(name, [word.clone(), words.next()?.clone()]),
                 // `-j4`, `-Fname`, `-ppackage`
-                () if !word.starts_with("--") && word.is_char_boundary(2) && WITH_VALUE.contains(&&word[..2]) => {
+                () if !word.starts_with("--") && word.is_char_boundary(2) && takes_value(&word[..2]) => {
                     command.add(&word[..2], [word.clone()]);
                 }
                 () => return None,
@@ -144,7 +142,7 @@ impl Command {
     fn add<const COUNT: usize>(&mut self, name: &str, words: [String; COUNT]) {
         self.chooses_package |= PACKAGES.contains(&name);
         self.chooses_target |= TARGETS.contains(&name);
-        if !NEEDLESS.contains(&name) {
+        if !is_needless(name) {
             self.options.extend(words);
         }
     }

@@ -133,7 +133,7 @@ fn what_is_no_test_of_cargo_is_run_as_it_was() {
     assert_eq!(start.command(), "cargo test smoke -- --test-threads=1");
     (start.parent, start.package, start.test) = (words("bash"), None, Some("smoke".to_owned()));
     assert_eq!(start.command(), "/w/target/debug/examples/lock smoke --exact");
-    start.executable = Some(PathBuf::from("/tmp/doctest/rust_out"));
+    start.executable = Some(PathBuf::from("/w/doctest/rust_out"));
     start.test = None;
     assert_eq!(start.command(), "cargo test --doc");
 }
