@@ -250,8 +250,7 @@ pub fn check(
 ) -> Result<CheckReport, InternalError> {
     let asked = options.engine.or_else(|| options.needs_stateless().then_some(Engine::Stateless));
     // who gave a limit or asked for the engine waits as long as it takes
-    let is_limited = budget.deadline.is_some() || budget.memory.is_some();
-    let max_states = (!is_limited).then_some(impact::MAX_STATES);
+    let max_states = (!budget.is_limited()).then_some(impact::MAX_STATES);
     let attack = |why| attack::check(program, options, budget, progress, why, max_states);
     match asked {
         Some(Engine::Attack) => attack::check(program, options, budget, progress, "asked for", None),

@@ -207,8 +207,7 @@ impl Oracle<'_> {
 
     /// Who gave a limit waits until it is reached.
     fn max_value(&self, program: &Program) -> Option<u64> {
-        let is_limited = self.budget.deadline.is_some() || self.budget.memory.is_some();
-        (!is_limited).then(|| suspicious_value(program))
+        (!self.budget.is_limited()).then(|| suspicious_value(program))
     }
 
     fn search(&self, program: &Program, model: MemoryModel, effort: Effort) -> ExplicitOptions {

@@ -41,6 +41,11 @@ impl Budget {
         self
     }
 
+    /// Has somebody said how much may be spent? Who has waits until it is.
+    pub fn is_limited(&self) -> bool {
+        self.deadline.is_some() || self.memory.is_some()
+    }
+
     /// Why to stop now, if there is a reason. `used` is the size of the engine's tables in bytes. Reads the clock:
     /// ask once in a few thousand steps.
     pub fn exhausted(&self, used: u64) -> Option<Limit> {
