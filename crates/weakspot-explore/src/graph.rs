@@ -435,7 +435,9 @@ impl Graph {
         if before != NONE {
             self.prepare_for_change(kind);
         }
-        let event = Event { cell, value, ..self.blank(thread, kind) };
+        let slot = cell as usize * self.threads.len() + thread;
+        let read_prev = if kind.is_exclusive_write() { NONE } else { self.last_read[slot] };
+        let event = Event { cell, value, read_prev, ..self.blank(thread, kind) };
         self.start_clock(&event);
         if after != NONE {
             join(&mut self.scratch, self.happens_before.row(after));

@@ -8,6 +8,9 @@
 //! When an event changes rows of happens-before, what was known of the accesses they belong to may be wrong. What is
 //! known is then put aside, with what the event changes, and comes back when the event is removed; what was found
 //! meanwhile stays, as far as the event did not change it.
+//!
+//! While there is a witness and nobody wants to be told of others, nobody asks which accesses are clear. So an event that
+//! leaves the witness alone is not put aside but remembered as `unnoted`: what is clear is known again when it is gone.
 
 use std::cell::Cell;
 
@@ -29,6 +32,25 @@ struct Aside {
     clear: u32,
     told: u32,
     witness: u32,
+    overtaken: Place,
+}
+
+/// A thread and the index of one of its events: what does not change when the events of a graph are numbered anew.
+pub(super) type Place = (u32, u32);
+
+/// A load that was found clear. It is what its thread does next for as long as the events of lower numbers stay.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClearLoad {
+    /// Its number, or [`NONE`] if there is no such load.
+    pub(super) id: u32,
+    /// Its thread.
+    pub(super) thread: u32,
+    /// What it read.
+    pub(super) source: u32,
+}
+
+impl ClearLoad {
+    const NOTHING: Self = Self { id: NONE, thread: NONE, source: NONE };
 }
 
 /// What is known of the accesses of a graph.
@@ -42,10 +64,16 @@ pub(super) struct Answers {
     tells: Cell<bool>,
     /// An access that has a pending store, or [`NONE`].
     witness: Cell<u32>,
+    /// That store.
+    overtaken: Cell<Place>,
     /// An access that had one, or [`NONE`]: where to look first for a new witness. (It may be gone.)
     hint: Cell<u32>,
     /// Another one, that was found when the first had none any more.
     second_hint: Cell<u32>,
+    /// The first event that changed rows and was not put aside, because it left the witness alone, or [`NONE`].
+    unnoted: u32,
+    /// The load that was found clear last.
+    clear_load: Cell<ClearLoad>,
     aside: Vec<Aside>,
 }
 
@@ -56,8 +84,11 @@ impl Default for Answers {
             told: Cell::new(0),
             tells: Cell::new(true),
             witness: Cell::new(NONE),
+            overtaken: Cell::new((NONE, NONE)),
             hint: Cell::new(NONE),
             second_hint: Cell::new(NONE),
+            unnoted: NONE,
+            clear_load: Cell::new(ClearLoad::NOTHING),
             aside: Vec::new(),
         }
     }
@@ -82,6 +113,18 @@ impl Answers {
         self.witness.get()
     }
 
+    /// The store that is pending for the witness.
+    #[inline]
+    pub(super) fn overtaken(&self) -> Place {
+        self.overtaken.get()
+    }
+
+    #[inline]
+    fn set_witness(&self, access: u32, store: Place) {
+        self.witness.set(access);
+        self.overtaken.set(store);
+    }
+
     /// Is everything to be told of?
     #[inline]
     pub(super) fn tells(&self) -> bool {
@@ -100,12 +143,51 @@ impl Answers {
         self.witness.get() == NONE && self.clear.get() < len
     }
 
+    /// Is it the newest of `len` accesses alone that nothing is known of?
+    #[inline]
+    pub(super) fn lacks_newest(&self, len: u32) -> bool {
+        self.clear.get() + 1 == len
+    }
+
+    /// The load that was found clear last.
+    #[inline]
+    pub(super) fn clear_load(&self) -> ClearLoad {
+        self.clear_load.get()
+    }
+
+    /// The newest access, the only one of which nothing was known, has a pending store, or else all are clear.
+    #[inline]
+    pub(super) fn note_newest(&self, newest: u32, pending: Option<Place>) {
+        match pending {
+            Some(store) => self.set_witness(newest, store),
+            None => self.clear.set(newest + 1),
+        }
+    }
+
+    /// The newest access is a clear load.
+    #[inline]
+    pub(super) fn note_clear_load(&self, load: ClearLoad) {
+        self.clear_load.set(load);
+    }
+
+    /// The newest event changes rows, and leaves the witness alone.
+    #[inline]
+    pub(super) fn note_change(&mut self, newest: u32) {
+        self.unnoted = self.unnoted.min(newest);
+    }
+
+    /// Is it known which accesses are clear? Not if rows have changed since there is a witness.
+    #[inline]
+    pub(super) fn knows_clear(&self) -> bool {
+        self.tells.get() || self.witness.get() == NONE || self.unnoted == NONE
+    }
+
     /// The accesses that a change concerns may get other answers, or only lose their pending stores if those that are
     /// clear stay so.
     #[inline]
     pub(super) fn put_aside_for(&mut self, change: Change, keeps_witness: bool, keeps_clear: bool) {
         let (clear, told, witness) = (self.clear.get(), self.told.get(), self.witness.get());
-        self.aside.push(Aside { change, clear, told, witness });
+        self.aside.push(Aside { change, clear, told, witness, overtaken: self.overtaken.get() });
         if !keeps_clear {
             self.clear.set(clear.min(change.first));
             self.told.set(told.min(change.first));
@@ -133,14 +215,20 @@ impl Answers {
         if self.witness.get() >= len {
             self.witness.set(NONE);
         }
+        if self.unnoted >= len {
+            self.unnoted = NONE;
+        }
+        if self.clear_load.get().id > len {
+            self.clear_load.set(ClearLoad::NOTHING);
+        }
     }
 
     fn undo(&mut self, aside: &Aside, len: u32, concerns: impl Fn(&Change, u32) -> bool) {
-        let &Aside { change, clear, told, witness } = aside;
+        let &Aside { change, clear, told, witness, overtaken } = aside;
         self.told.set(self.told.get().min(change.first).max(told));
         if witness != NONE {
             self.clear.set(clear);
-            self.witness.set(witness);
+            self.set_witness(witness, overtaken);
             return;
         }
         self.clear.set(self.clear.get().min(change.first).max(clear));
@@ -154,10 +242,12 @@ impl Answers {
     /// there is one here; `hint` is where to look if not.
     pub(super) fn adopt(&mut self, other: &Self, same: u32, witness: u32, hint: u32) {
         self.aside.clear();
+        self.unnoted = NONE;
+        self.clear_load.set(ClearLoad::NOTHING);
         self.clear.set(other.clear.get().min(same));
         self.told.set(other.told.get().min(same));
         self.tells.set(other.tells.get());
-        self.witness.set(witness);
+        self.set_witness(witness, other.overtaken.get());
         self.hint.set(hint);
         self.second_hint.set(NONE);
     }
@@ -165,15 +255,20 @@ impl Answers {
     /// How many accesses anything but a witness is known of, and the access to look at first, or [`NONE`].
     pub(super) fn extent(&self) -> (u32, u32) {
         let first = if self.witness.get() == NONE { self.hint.get() } else { self.witness.get() };
-        (if self.tells.get() { self.clear.get().max(self.told.get()) } else { self.clear.get() }, first)
+        let known = match (self.tells.get(), self.knows_clear()) {
+            (true, _) => self.clear.get().max(self.told.get()),
+            (false, true) => self.clear.get(),
+            (false, false) => 0,
+        };
+        (known, first)
     }
 
     /// Tells of every access of `len` that has a pending store and has not been told of.
-    pub(super) fn tell(&self, len: u32, mut has_pending: impl FnMut(u32) -> bool) {
+    pub(super) fn tell(&self, len: u32, mut pending: impl FnMut(u32) -> Option<Place>) {
         for access in self.told.replace(len)..len {
-            if has_pending(access) {
+            if let Some(store) = pending(access) {
                 if self.witness.get() == NONE {
-                    self.witness.set(access);
+                    self.set_witness(access, store);
                 }
             } else if self.clear.get() == access {
                 self.clear.set(access + 1);
@@ -187,28 +282,33 @@ impl Answers {
         &self,
         len: u32,
         concerns: impl Fn(&Change, u32) -> bool,
-        mut has_pending: impl FnMut(u32) -> bool,
+        mut pending: impl FnMut(u32) -> Option<Place>,
     ) {
         let hint = self.hint.replace(NONE);
         if hint < len {
             let second = self.second_hint.get();
             for hint in [hint, second] {
-                if hint < len && has_pending(hint) {
-                    return self.witness.set(hint);
+                if hint < len
+                    && let Some(store) = pending(hint)
+                {
+                    return self.set_witness(hint, store);
                 }
             }
         }
         // What was clear before rows changed last still is if its own have not.
         let last = self.aside.last();
-        let was_clear = last.map_or(0, |aside| aside.clear);
+        let was_clear = last.map_or(0, |aside| if aside.witness == NONE { aside.clear } else { 0 });
         for access in self.clear.get()..len {
             let is_clear = access < was_clear && !last.is_some_and(|aside| concerns(&aside.change, access));
-            if !is_clear && access != hint && has_pending(access) {
+            if !is_clear
+                && access != hint
+                && let Some(store) = pending(access)
+            {
                 self.clear.set(access);
                 if hint != NONE {
                     self.second_hint.set(access);
                 }
-                return self.witness.set(access);
+                return self.set_witness(access, store);
             }
         }
         self.clear.set(len);

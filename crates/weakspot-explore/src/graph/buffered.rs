@@ -18,47 +18,8 @@
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
-use super::rows::Rows;
+use super::answers::Place;
 use super::{Event, EventKind, Graph, NONE};
-
-/// How many writes of a cell are looked at before it is taken to be written by everybody.
-const MOST_WRITES: u32 = 16;
-
-/// The bit of a thread in a set of up to 64.
-#[inline]
-fn thread_bit(thread: u32) -> u64 {
-    1 << (thread % 64)
-}
-
-/// A load that has come into the past of accesses, and nothing else with it. All it can do to an answer is to notice the
-/// store that would be pending, or a later one of the same thread: that store X is of the load's cell, of a thread other
-/// than the load's and the access's, and not after what the load read.
-pub(super) struct Notice {
-    cell: u32,
-    /// The threads that X could be of.
-    writers: u64,
-    /// The write that overwrites what the load read.
-    from: (usize, u32),
-}
-
-impl Notice {
-    /// The load, the threads of the writes up to what it read, and the write that overwrites that.
-    #[inline]
-    pub(super) fn of(load: &Event, writers: u64, from: &Event) -> Self {
-        let writers = writers & !thread_bit(load.thread);
-        Self { cell: load.cell, writers, from: (from.thread as usize, from.index) }
-    }
-
-    /// Can it change the answer for an access? Not if the access is to the same cell and what overwrites X happens
-    /// before what its thread did last: then the store that would be pending comes after X.
-    #[inline]
-    pub(super) fn affects(&self, access: &Event, happens_before: &Rows) -> bool {
-        let overwritten = access.cell == self.cell
-            && !matches!(access.kind, EventKind::RmwWrite { .. })
-            && happens_before.entry(access.po_prev, self.from.0) > self.from.1;
-        self.writers & !thread_bit(access.thread) != 0 && !overwritten
-    }
-}
 
 /// What happens before an access, which is not a part of it; or before and including an event, if that is [`NONE`].
 #[derive(Clone, Copy)]
@@ -93,23 +54,6 @@ fn counts(read: &Event) -> bool {
 }
 
 impl Graph {
-    /// The threads of a write and of those before it in coherence, as bits; all of them, if there are many.
-    pub(super) fn writers_up_to(&self, write: u32) -> u64 {
-        if self.threads.len() > 64 {
-            return u64::MAX;
-        }
-        let (mut write, mut writers) = (write, 0);
-        for _ in 0..MOST_WRITES {
-            if write == NONE {
-                return writers;
-            }
-            let event = self.event(write);
-            writers |= thread_bit(event.thread);
-            write = event.co_prev;
-        }
-        u64::MAX
-    }
-
     /// Lines 5 to 8 of Fig. 4 and 5 for an access: the foreign store it could overtake.
     #[inline]
     pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> Option<u32> {
@@ -123,7 +67,23 @@ impl Graph {
     }
 
     /// The same, if the last write of the cell before the access is another thread's.
+    #[inline(never)]
     fn foreign_store(&self, access: u32, newest: u32, model: MemoryModel) -> Option<u32> {
+        let store = self.foreign_candidate(access, newest)?;
+        let past = Past { row: self.happens_before.row(access).as_flattened(), access };
+        let (overtaken, event) = (self.event(store), self.event(access));
+        // No other thread wrote the cell after the store and before the access, and what the access's thread read is known
+        // (the write of an atomic does not tell).
+        let is_atomic = matches!(event.kind, EventKind::RmwWrite { .. });
+        let knower = if is_atomic { overtaken.thread } else { event.thread };
+        let is_committed = self.is_read(overtaken, knower, past) || self.is_forced(store, past, model);
+        (!is_committed).then_some(store)
+    }
+
+    /// The foreign store that an access could overtake, unless that has been committed. `newest` is the last write of the
+    /// cell before the access, and another thread's.
+    #[inline]
+    fn foreign_candidate(&self, access: u32, newest: u32) -> Option<u32> {
         let Event { kind, po_prev, read_prev, has_write, .. } = *self.event(access);
         let before = match kind {
             // The monitor sees an atomic that writes at its write.
@@ -151,19 +111,30 @@ impl Graph {
                 return None;
             }
             if event.index < known {
-                break;
+                return Some(store);
             }
             store = event.co_prev;
             if store == NONE {
                 return None;
             }
         }
-        let past = Past { row: self.happens_before.row(access).as_flattened(), access };
-        // No other thread wrote the cell after the store and before the access, and what the access's thread read is known.
-        let knower =
-            if matches!(kind, EventKind::Load | EventKind::RmwRead { .. }) { self.event(access).thread } else { owner };
-        let is_committed = self.is_read(self.event(store), knower, past) || self.is_forced(store, past, model);
-        (!is_committed).then_some(store)
+    }
+
+    /// Does one of the newest events of a thread, up to its event `first`, which are loads, notice a pending store, or a
+    /// later one of its thread? The newest of all is one of them.
+    pub(super) fn is_noticed_now(&self, store: Place, first: u32) -> bool {
+        let mut id = self.len() - 1;
+        if self.event(id).thread == store.0 {
+            return false;
+        }
+        while id != NONE && self.event(id).index >= first {
+            let event = self.event(id);
+            if event.kind == EventKind::Load && self.is_at_or_after(event.source, store) {
+                return true;
+            }
+            id = event.po_prev;
+        }
+        false
     }
 
     /// Does a load, the newest event, come after a store that may still be pending and that `from`, which the load comes
@@ -278,16 +249,17 @@ impl Graph {
     fn is_read(&self, store: &Event, knower: u32, past: Past<'_>) -> bool {
         let width = self.threads.len();
         let last_reads = &self.last_read[store.cell as usize * width..][..width];
-        for ((other, &last), &known) in (0..).zip(last_reads).zip(past.row) {
-            if last == NONE || known == 0 || other == store.thread || other == knower {
+        for (other, &last) in (0..).zip(last_reads) {
+            if last == NONE || other == store.thread || other == knower {
                 continue;
             }
-            let mut read = last;
+            let known = past.row[other as usize];
+            let mut read = if known == 0 { NONE } else { last };
             while read != NONE {
                 let event = self.event(read);
                 if event.index < u32::from(known) && read != past.access && counts(event) {
                     // Reads of a thread never go back in coherence.
-                    if self.is_at_or_after(event.source, store) {
+                    if self.is_at_or_after(event.source, (store.thread, store.index)) {
                         return true;
                     }
                     break;
@@ -313,13 +285,14 @@ impl Graph {
         false
     }
 
-    /// Is a write, or [`NONE`], a store or a later write of its cell? Writes of one thread are in its order.
+    /// Is there, among a write, or [`NONE`], and those of its cell before it, one of a thread from its event `index` on?
+    /// (Writes of one thread are in its order.)
     #[inline]
-    fn is_at_or_after(&self, mut write: u32, store: &Event) -> bool {
+    fn is_at_or_after(&self, mut write: u32, (thread, index): Place) -> bool {
         while write != NONE {
             let event = self.event(write);
-            if event.thread == store.thread {
-                return event.index >= store.index;
+            if event.thread == thread {
+                return event.index >= index;
             }
             write = event.co_prev;
         }

@@ -139,7 +139,7 @@ pub struct Event {
     pub co_next: u32,
     /// The event before it in program order.
     pub po_prev: u32,
-    /// For reads: the read of the same cell by the same thread before it.
+    /// For reads, and for writes that are no part of an atomic: the read of the same cell by the same thread before it.
     pub read_prev: u32,
     /// The thread's state before the event.
     pub before: Token,

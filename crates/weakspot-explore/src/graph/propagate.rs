@@ -24,8 +24,7 @@ impl Graph {
         let Event { thread, index, .. } = self.events[newest as usize];
         let is_alone = !exceeds_besides(&self.scratch, self.happens_before.row(from), thread as usize);
         if self.watching.is_anything() {
-            let is_mere_load = is_alone && self.is_mere_load(from);
-            self.put_answers_aside(from, unchanged, is_mere_load);
+            self.put_answers_aside(from, unchanged, is_alone);
         }
         let changed = &self.trail[unchanged..];
         self.happens_before.copy_to(changed, &mut self.trail_rows);

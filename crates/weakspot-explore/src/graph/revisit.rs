@@ -247,9 +247,9 @@ impl Graph {
             event.last_load = new(event.last_load);
             event.last_store = new(event.last_store);
             self.threads[event.thread as usize].last = id;
+            event.read_prev = new(event.read_prev);
             if event.kind.is_read() {
                 event.source = new(event.source);
-                event.read_prev = new(event.read_prev);
                 self.last_read[event.cell as usize * width + event.thread as usize] = id;
             } else if event.kind.is_write() {
                 self.tell_neighbours(&event, first, id);

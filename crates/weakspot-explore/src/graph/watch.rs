@@ -9,8 +9,7 @@
 //! What is known is kept beside the graph (`answers`), put aside when such a row changes, and taken back when the event
 //! that changed the row is removed. A revisit makes a new graph; an access whose past is the same there keeps its answer.
 
-use super::answers::Change;
-use super::buffered::Notice;
+use super::answers::{Change, ClearLoad, Place};
 use super::{Event, EventKind, Graph, NONE, Status};
 use crate::graph::rows::{LANES, exceeds, make_row};
 use crate::monitor::Finding;
@@ -76,6 +75,13 @@ impl Graph {
         self.question == question
     }
 
+    /// The thread of an event, and its index.
+    #[inline]
+    fn place(&self, id: u32) -> Place {
+        let &Event { thread, index, .. } = self.event(id);
+        (thread, index)
+    }
+
     /// The store that could still be pending when an access comes, although the access happens after it.
     #[inline]
     fn pending_store(&self, access: u32) -> Option<u32> {
@@ -92,10 +98,9 @@ impl Graph {
     #[inline(never)]
     fn find_witness(&self, len: u32, found: &mut dyn FnMut(Finding)) {
         let mut note = |access: u32, pending: Option<u32>| {
-            if let Some(store) = pending {
-                found(Finding { store, access });
-            }
-            pending.is_some()
+            let store = pending?;
+            found(Finding { store, access });
+            Some(self.place(store))
         };
         let concerns = |change: &Change, access: u32| self.is_concerned(change, access);
         match self.watching {
@@ -106,6 +111,26 @@ impl Graph {
             Watching::Operational(model) => {
                 self.answers.find_witness(len, concerns, |access| note(access, self.buffered_store(access, model)));
             }
+        }
+    }
+
+    /// Asks the question of the newest access, of all others it is answered. A load that is clear would be so if it read
+    /// something later in coherence: the store that could be pending for it is the last one that happens before what its
+    /// thread did last, which it reads or overtakes in either case, and its past would be greater.
+    #[inline]
+    fn ask_newest(&self, found: &mut dyn FnMut(Finding)) {
+        let id = self.len() - 1;
+        let &Event { kind, thread, source, .. } = &self.events[id as usize];
+        let known = self.answers.clear_load();
+        let is_clear = known.id == id
+            && known.thread == thread
+            && (known.source == NONE || source != NONE && self.happens_before(known.source, source));
+        let pending = if is_clear { None } else { self.pending_store(id) };
+        self.answers.note_newest(id, pending.map(|store| self.place(store)));
+        if let Some(store) = pending {
+            found(Finding { store, access: id });
+        } else if kind == EventKind::Load && !is_clear {
+            self.answers.note_clear_load(ClearLoad { id, thread, source });
         }
     }
 
@@ -121,14 +146,20 @@ impl Graph {
     pub fn is_borderline(&self, all: bool, mut found: impl FnMut(Finding)) -> bool {
         if all {
             self.answers.tell(self.len(), |access| {
-                let pending = self.pending_store(access);
-                pending.inspect(|&store| found(Finding { store, access })).is_some()
+                let store = self.pending_store(access)?;
+                found(Finding { store, access });
+                Some(self.place(store))
             });
         } else {
             self.answers.tell_no_more();
         }
-        if self.answers.is_unsure(self.len()) {
-            self.find_witness(self.len(), &mut found);
+        let len = self.len();
+        if self.answers.is_unsure(len) {
+            if self.answers.lacks_newest(len) {
+                self.ask_newest(&mut found);
+            } else {
+                self.find_witness(len, &mut found);
+            }
         }
         self.answers.witness() != NONE
     }
@@ -151,50 +182,68 @@ impl Graph {
     }
 
     /// The rows of the events from place `unchanged` of the trail on are about to change, because the newest event comes
-    /// before `from`. If it is a mere load, SOBER's answers stay, and the operational ones that are no do, too: all that
-    /// such a load can do is to notice a store, which then is not pending any more. So they do if the load comes after
-    /// more, and every store among that has been committed.
+    /// before `from`; it is `alone` if it brings nothing of other threads along. Mostly what is known stays true.
     #[inline]
-    pub(super) fn put_answers_aside(&mut self, from: u32, unchanged: usize, is_mere_load: bool) {
-        let (witness, tells) = (self.answers.witness(), self.answers.tells());
-        if is_mere_load && (self.watched || witness == NONE) {
-            return;
+    pub(super) fn put_answers_aside(&mut self, from: u32, unchanged: usize, alone: bool) {
+        let witness = self.answers.witness();
+        if !self.answers.tells() {
+            if witness == NONE {
+                if alone && self.brings_loads_only(from) {
+                    return;
+                }
+            } else if !self.happens_before(from, witness) {
+                return self.answers.note_change(self.len() - 1);
+            }
         }
-        let newest = &self.events[self.events.len() - 1];
-        let is_concerned = witness != NONE && self.happens_before(from, witness);
-        // What brings no pending store along cannot give one to an access that has none. (Where a witness stays, what is
-        // clear will hardly be asked for.)
-        let keeps_clear = is_mere_load
-            || newest.kind == EventKind::Load
-                && (witness == NONE || is_concerned)
-                && matches!(self.watching, Watching::Operational(model) if !self.brings_pending(from, model));
-        let keeps_witness = !is_concerned
-            || is_mere_load && {
-                let newest = &self.events[self.events.len() - 1];
-                let notice = Notice::of(newest, self.writers_up_to(newest.source), self.event(from));
-                !notice.affects(self.event(witness), &self.happens_before)
-            };
-        if keeps_clear && keeps_witness && !tells {
+        self.put_concerned_aside(from, unchanged, alone);
+    }
+
+    /// The same, if what is known may not stay true.
+    #[inline(never)]
+    fn put_concerned_aside(&mut self, from: u32, unchanged: usize, alone: bool) {
+        let witness = self.answers.witness();
+        let knows_clear = self.answers.knows_clear();
+        let keeps_witness = witness == NONE || !self.happens_before(from, witness) || alone && self.keeps_witness(from);
+        if keeps_witness && witness != NONE && !self.answers.tells() {
+            return self.answers.note_change(self.len() - 1);
+        }
+        let keeps_clear = knows_clear && self.keeps_clear(from, alone);
+        if keeps_clear && keeps_witness && !self.answers.tells() {
             return;
         }
         let &Event { thread, index, .. } = self.event(from);
-        let first = self.trail[unchanged..].iter().fold(NONE, |first, &id| first.min(id));
+        let first = if knows_clear { self.trail[unchanged..].iter().fold(NONE, |first, &id| first.min(id)) } else { 0 };
         self.answers.put_aside_for(Change { after: (thread, index), first }, keeps_witness, keeps_clear);
     }
 
-    /// Is the newest event a load that does not come after anything that `from`, which it comes before, does not come
-    /// after, and that an answer can depend on? Of other threads there is nothing. SOBER's question is about writes only.
+    /// Does an access that comes after `from` keep its pending store? If only loads come before it that did not, SOBER's
+    /// answers stay. All that such loads can do to the operational ones is to notice a store, which then is not pending
+    /// any more.
     #[inline]
-    pub(super) fn is_mere_load(&self, from: u32) -> bool {
+    fn keeps_witness(&self, from: u32) -> bool {
+        let own = || self.happens_before.entry(from, self.events[self.events.len() - 1].thread as usize);
+        self.brings_loads_only(from) && (self.watched || !self.is_noticed_now(self.answers.overtaken(), own()))
+    }
+
+    /// Does no access get a pending store that had none? So it is if the newest event brings loads only; and for the
+    /// operational question if it is a load that brings more, and every store among that has been committed.
+    #[inline]
+    fn keeps_clear(&self, from: u32, alone: bool) -> bool {
+        alone && self.brings_loads_only(from)
+            || self.events[self.events.len() - 1].kind == EventKind::Load
+                && matches!(self.watching, Watching::Operational(model) if !self.brings_pending(from, model))
+    }
+
+    /// Is the newest event a load, and nothing but loads among those of its thread that `from`, which it comes before, does
+    /// not come after yet? (Of other threads there is nothing.)
+    #[inline]
+    fn brings_loads_only(&self, from: u32) -> bool {
         let newest = &self.events[self.events.len() - 1];
         let own = self.happens_before.entry(from, newest.thread as usize);
-        newest.kind == EventKind::Load
-            && if self.watched {
-                let (_, last_store) = self.last_in_order(newest.po_prev);
-                last_store == NONE || own > self.event(last_store).index
-            } else {
-                own >= newest.index
-            }
+        newest.kind == EventKind::Load && {
+            let (_, last_store) = self.last_in_order(newest.po_prev);
+            last_store == NONE || own > self.event(last_store).index
+        }
     }
 
     /// The graph is a revisit of `read` in another one, and event `read + n` of that is event `map[n]` here, if any.
