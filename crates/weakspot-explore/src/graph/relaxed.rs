@@ -58,8 +58,16 @@ impl Graph {
     /// Fig. 2: the store that could still be pending when this load comes, although the load happens after it.
     #[inline]
     pub(super) fn unordered_store(&self, load: u32) -> Option<u32> {
-        let Event { kind, thread, source, po_prev, .. } = *self.event(load);
-        if kind != EventKind::Load || po_prev == NONE || source == NONE || self.event(source).thread == thread {
+        let event = self.event(load);
+        let is_foreign = event.source != NONE && self.event(event.source).thread != event.thread;
+        if is_foreign && event.kind == EventKind::Load { self.unordered_foreign_store(event) } else { None }
+    }
+
+    /// The same for a load that another thread's write serves.
+    #[inline(never)]
+    fn unordered_foreign_store(&self, load: &Event) -> Option<u32> {
+        let Event { thread, source, po_prev, .. } = *load;
+        if po_prev == NONE {
             return None;
         }
         let last_load = self.event(po_prev).last_load;

@@ -92,16 +92,20 @@ impl Graph {
         }
     }
 
+    /// Tells of an access and the store that is pending for it, if there is one.
+    #[inline]
+    fn note(&self, access: u32, pending: Option<u32>, found: &mut dyn FnMut(Finding)) -> Option<Place> {
+        let store = pending?;
+        found(Finding { store, access });
+        Some(self.place(store))
+    }
+
     /// [`Answers::find_witness`] among the first `len` accesses.
     ///
     /// [`Answers::find_witness`]: super::answers::Answers::find_witness
     #[inline(never)]
     fn find_witness(&self, len: u32, found: &mut dyn FnMut(Finding)) {
-        let mut note = |access: u32, pending: Option<u32>| {
-            let store = pending?;
-            found(Finding { store, access });
-            Some(self.place(store))
-        };
+        let mut note = |access, pending| self.note(access, pending, found);
         let concerns = |change: &Change, access: u32| self.is_concerned(change, access);
         match self.watching {
             Watching::Nothing => {}
@@ -110,6 +114,21 @@ impl Graph {
             }
             Watching::Operational(model) => {
                 self.answers.find_witness(len, concerns, |access| note(access, self.buffered_store(access, model)));
+            }
+        }
+    }
+
+    /// [`Answers::tell`] of all accesses.
+    ///
+    /// [`Answers::tell`]: super::answers::Answers::tell
+    #[inline(never)]
+    fn tell(&self, found: &mut dyn FnMut(Finding)) {
+        let mut note = |access, pending| self.note(access, pending, found);
+        match self.watching {
+            Watching::Nothing => {}
+            Watching::Sober => self.answers.tell(self.len(), |access| note(access, self.unordered_store(access))),
+            Watching::Operational(model) => {
+                self.answers.tell(self.len(), |access| note(access, self.buffered_store(access, model)));
             }
         }
     }
@@ -126,10 +145,8 @@ impl Graph {
             && known.thread == thread
             && (known.source == NONE || source != NONE && self.happens_before(known.source, source));
         let pending = if is_clear { None } else { self.pending_store(id) };
-        self.answers.note_newest(id, pending.map(|store| self.place(store)));
-        if let Some(store) = pending {
-            found(Finding { store, access: id });
-        } else if kind == EventKind::Load && !is_clear {
+        self.answers.note_newest(id, self.note(id, pending, found));
+        if pending.is_none() && kind == EventKind::Load && !is_clear {
             self.answers.note_clear_load(ClearLoad { id, thread, source });
         }
     }
@@ -145,11 +162,7 @@ impl Graph {
     #[inline]
     pub fn is_borderline(&self, all: bool, mut found: impl FnMut(Finding)) -> bool {
         if all {
-            self.answers.tell(self.len(), |access| {
-                let store = self.pending_store(access)?;
-                found(Finding { store, access });
-                Some(self.place(store))
-            });
+            self.tell(&mut found);
         } else {
             self.answers.tell_no_more();
         }
