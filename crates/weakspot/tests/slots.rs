@@ -52,6 +52,34 @@ fn a_pointer_to_a_value_stays_one() {
     assert_eq!((outside.load(SeqCst), *outside.get_mut()), (-2, -2));
 }
 
+/// Its memory held a value because of the pointer, and so does that of the next one.
+#[test]
+fn an_atomic_that_is_made_where_one_was_is_a_new_one() {
+    passes(|| {
+        for first in 0..3 {
+            let atomic = AtomicUsize::new(first);
+            let pointer = atomic.as_ptr();
+            assert_eq!((atomic.load(SeqCst), atomic.fetch_add(10, SeqCst)), (first, first));
+            // SAFETY: there is one thread.
+            assert_eq!(unsafe { *pointer }, first + 10);
+        }
+    });
+}
+
+#[test]
+fn what_is_written_through_a_pointer_is_there() {
+    passes(|| {
+        let mut atomic = AtomicU8::new(1);
+        atomic.store(2, SeqCst);
+        // SAFETY: there is one thread.
+        unsafe { *atomic.as_ptr() = 7 };
+        assert_eq!(atomic.load(SeqCst), 7);
+        // SAFETY: as above.
+        unsafe { *atomic.as_ptr() = 8 };
+        assert_eq!((*atomic.get_mut(), atomic.into_inner()), (8, 8));
+    });
+}
+
 /// The tag of tokens is no secret: a value that has it is a value like others.
 #[test]
 fn a_value_may_look_like_anything() {
@@ -99,7 +127,7 @@ mod given_back {
 
     use super::passes;
     use weakspot::sync::atomic::Ordering::SeqCst;
-    use weakspot::sync::atomic::{AtomicBool, AtomicI8, AtomicPtr, AtomicU64, AtomicUsize};
+    use weakspot::sync::atomic::{AtomicBool, AtomicI8, AtomicPtr, AtomicU16, AtomicU64, AtomicUsize};
     use weakspot::thread;
 
     /// Somebody else uses the same statics, outside of models, all the time.
@@ -174,5 +202,76 @@ mod given_back {
         passes(move || assert_eq!(inside.swap(5, SeqCst), 3));
         first.join().unwrap();
         assert_eq!(shared.load(SeqCst), 3);
+    }
+
+    /// A writer that looks for models first could come too late.
+    #[test]
+    fn ordinary_code_writes_while_models_begin() {
+        static COUNT: AtomicU16 = AtomicU16::new(7);
+        static DONE: Flag = Flag::new(false);
+        let ordinary = std::thread::spawn(|| {
+            while !DONE.load(SeqCst) {
+                COUNT.store(7, SeqCst);
+                assert_eq!((COUNT.swap(7, SeqCst), COUNT.fetch_or(0, SeqCst)), (7, 7));
+            }
+        });
+        for _ in 0..500 {
+            passes(|| {
+                let other = thread::spawn(|| COUNT.fetch_add(1, SeqCst));
+                COUNT.fetch_add(1, SeqCst);
+                other.join().unwrap();
+                assert_eq!(COUNT.load(SeqCst), 9);
+            });
+        }
+        DONE.store(true, SeqCst);
+        ordinary.join().unwrap();
+        assert_eq!(COUNT.load(SeqCst), 7);
+    }
+
+    /// Turns are taken, whoever is quicker.
+    #[test]
+    fn many_models_share_what_std_has_allocated() {
+        let shared = std::sync::Arc::new([AtomicU16::new(1), AtomicU16::new(2)]);
+        let check = |shared: std::sync::Arc<[AtomicU16; 2]>| {
+            let executions = passes(move || {
+                let theirs = std::sync::Arc::clone(&shared);
+                let add = |all: &[AtomicU16; 2]| all.iter().for_each(|one| _ = one.fetch_add(1, SeqCst));
+                let other = thread::spawn(move || add(&theirs));
+                add(&shared);
+                other.join().unwrap();
+                assert_eq!((shared[0].load(SeqCst), shared[1].load(SeqCst)), (3, 4));
+            });
+            assert_eq!(executions, 4);
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..30).for_each(|_| check(std::sync::Arc::clone(&shared))));
+            }
+        });
+        assert_eq!((shared[0].load(SeqCst), shared[1].load(SeqCst)), (1, 2));
+    }
+
+    /// A token goes where its atomic goes, and that may be for longer than an execution.
+    #[test]
+    fn what_is_moved_into_memory_that_stays_is_as_it_was_when_it_comes_again() {
+        let kept = std::sync::Arc::new(std::sync::Mutex::new(vec![AtomicUsize::new(5)]));
+        for _ in 0..300 {
+            let inside = std::sync::Arc::clone(&kept);
+            passes(move || {
+                let mut all = inside.lock().unwrap();
+                assert_eq!(all[0].fetch_add(1, SeqCst), 5);
+                all.extend((0..64).map(AtomicUsize::new));
+                assert_eq!((all[0].load(SeqCst), all[64].swap(9, SeqCst)), (6, 63));
+                all.truncate(1);
+                let only = all.pop().unwrap();
+                assert_eq!(only.fetch_add(1, SeqCst), 6);
+                all.shrink_to_fit();
+                all.push(only);
+            });
+            assert_eq!(kept.lock().unwrap()[0].load(SeqCst), 5);
+        }
+        let mut all = std::mem::take(&mut *kept.lock().unwrap());
+        assert_eq!(*all[0].get_mut(), 5);
+        assert_eq!(all.pop().unwrap().into_inner(), 5);
     }
 }

@@ -250,6 +250,7 @@ impl Runtime {
 
     /// The number of a new run.
     pub(crate) fn next_run(&self) {
+        slot::make_way(self.number);
         let (mut next, mut end) = self.free_runs.get();
         if next == end {
             next = RUNS.fetch_add(MANY_RUNS, Ordering::Relaxed);
@@ -582,6 +583,7 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.state.get_mut().give_values_back();
+        self.state.get_mut().homes.publish();
         let state = std::mem::replace(self.state.get_mut(), State::empty());
         spare::keep_run(state, self.counts.take());
     }

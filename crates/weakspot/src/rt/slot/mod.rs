@@ -39,7 +39,7 @@ mod layout;
 #[path = "wide.rs"]
 mod layout;
 
-pub(crate) use layout::{Homes, Slot, is_quiet, model_begins, model_ends, token_of_run};
+pub(crate) use layout::{Homes, Slot, make_way, token_of_run};
 
 /// The memory of an atomic, as bits.
 pub(crate) trait Memory {
@@ -52,7 +52,7 @@ pub(crate) trait Memory {
 impl Memory for AtomicU64 {
     #[inline]
     fn get(&self) -> u64 {
-        self.load(Ordering::Relaxed)
+        self.load(Ordering::SeqCst)
     }
 
     #[inline]
@@ -68,7 +68,7 @@ impl Memory for AtomicU64 {
 impl Memory for AtomicPtr<()> {
     #[inline]
     fn get(&self) -> u64 {
-        self.load(Ordering::Relaxed).expose_provenance() as u64
+        self.load(Ordering::SeqCst).expose_provenance() as u64
     }
 
     #[inline]

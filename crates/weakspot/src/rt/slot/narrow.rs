@@ -2,37 +2,48 @@
 //!
 //! A token is made of a tag, the number of the model among those that are explored now, the lowest bits of the number of the
 //! run, the worker, and the number of the object: no two that are in use at the same time are the same. A value that looks
-//! like one of the current run would be taken for it: of 64 bits 40 would have to be right. The tag is such that neither
+//! like one of the current run would be taken for it: of 64 bits 45 would have to be right. The tag is such that neither
 //! small numbers nor pointers nor numbers near the largest have it.
 //!
-//! Whoever accesses an atomic outside of models, on another OS thread, while a model uses it, waits for the end of the run:
-//! it sees what was there before. (So do ordinary tests that run beside a model and count with the same static.)
+//! Tokens and values change places by compare-and-swap only, and nobody but its model overwrites a token. Whoever accesses
+//! an atomic outside of models, on another OS thread, while a model uses it, waits for the end of the run and sees what was
+//! there before. (So do ordinary tests that run beside a model and count with the same static.) So does another model,
+//! which shares it through memory that `std` has allocated. A model makes way for those that wait when a run is over:
+//! see [`make_way`].
 //!
-//! An atomic that was used in a run, then moved, and is used again in a later run holds a token that means nothing any
-//! more. That would have to be in memory that outlives the run, and unused since it was moved there.
+//! An atomic that was used in a run, and then moved into memory that outlives the run, takes its token along. What it was
+//! before is kept for a while: see [`lost`].
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+mod lost;
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Found, Memory};
 use crate::rt::objects::{NO_BIRTH, Object};
 use crate::rt::runtime::{Company, Runtime, State};
+use crate::rt::statics::MOST_MODELS;
 use crate::rt::{Place, current, statics};
+use lost::{LOST, Lost};
 
-const OBJECT_BITS: u32 = 24;
+const OBJECT_BITS: u32 = 20;
 /// The bit that says that a thread of the run has made the object; those below are its number.
 const BORN: u64 = 1 << (OBJECT_BITS - 1);
-/// The lowest bits of the number of a run: six for the worker, and eight.
-const RUN_BITS: u32 = 14;
+/// The lowest bits of the number of a run: six for the worker, and fourteen.
+const RUN_BITS: u32 = 20;
 const RUN: u64 = ((1 << RUN_BITS) - 1) << OBJECT_BITS;
+const WORKER: u64 = 0x3f << OBJECT_BITS;
 /// Those of the number of a model.
-const MODEL_BITS: u32 = statics::MOST_MODELS.ilog2();
+const MODEL_BITS: u32 = MOST_MODELS.ilog2();
 const TAG_SHIFT: u32 = OBJECT_BITS + RUN_BITS + MODEL_BITS;
 const TAG: u64 = 0xb75d << TAG_SHIFT;
 const TAG_MASK: u64 = !((1 << TAG_SHIFT) - 1);
 
-/// How long somebody waits for a model at most: a value may look like a token, and two models may wait for each other.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long somebody waits for a model at most: two models, or a model and ordinary code, may wait for each other.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a model lets others go first between two runs: one of them may wait for something else.
+const TURNS: usize = 100;
 
 /// What tokens of a run begin with.
 pub(crate) fn token_of_run(model: u64, run: u64) -> u64 {
@@ -43,23 +54,60 @@ fn is_token(bits: u64) -> bool {
     bits & TAG_MASK == TAG
 }
 
-/// Models that are explored now, on any OS thread.
-static MODELS: AtomicUsize = AtomicUsize::new(0);
-
-/// A model begins, which will write tokens.
-pub(crate) fn model_begins() {
-    MODELS.fetch_add(1, Ordering::SeqCst);
+fn model_of(token: u64) -> u64 {
+    token >> (OBJECT_BITS + RUN_BITS) & (MOST_MODELS as u64 - 1)
 }
 
-/// No token of the model is left.
-pub(crate) fn model_ends() {
-    MODELS.fetch_sub(1, Ordering::SeqCst);
+/// How many wait for the end of a run, by model.
+static WAITERS: [AtomicU32; MOST_MODELS] = [const { AtomicU32::new(0) }; MOST_MODELS];
+
+/// Somebody who waits for a model, until this is dropped.
+struct Waiter {
+    waiters: &'static AtomicU32,
+    start: Instant,
 }
 
-/// May atomics be accessed outside of models as any other memory? If not, [`Slot::update_outside`] will do.
+impl Waiter {
+    fn new(model: u64) -> Self {
+        let waiters = &WAITERS[model as usize];
+        waiters.fetch_add(1, Ordering::SeqCst);
+        Self { waiters, start: Instant::now() }
+    }
+
+    /// Waits while this is so; false if that takes too long.
+    fn waits(&self, is_so: impl Fn() -> bool) -> bool {
+        while is_so() {
+            if self.start.elapsed() > PATIENCE {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A run of this model is over, and all atomics hold values: those who wait for them get them now.
 #[inline]
-pub(crate) fn is_quiet() -> bool {
-    MODELS.load(Ordering::Relaxed) == 0
+pub(crate) fn make_way(model: u64) {
+    if WAITERS[model as usize].load(Ordering::Relaxed) != 0 {
+        let_others_go_first(model);
+    }
+}
+
+#[cold]
+fn let_others_go_first(model: u64) {
+    for _ in 0..TURNS {
+        if WAITERS[model as usize].load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
 }
 
 /// The memory of an atomic.
@@ -82,30 +130,47 @@ impl<M> Slot<M> {
     }
 }
 
-#[allow(clippy::unused_self, reason = "the wide layout needs it")]
 impl<M: Memory> Slot<M> {
-    /// Something is written outside of models.
-    pub(crate) fn written_outside(&self) {}
-
     /// Reads, and writes what `new` says, outside of models: what was read.
     pub(crate) fn update_outside(&self, new: &dyn Fn(u64) -> Option<u64>) -> u64 {
-        let start = Instant::now();
-        let mut old = self.0.get();
         loop {
-            if is_token(old) && !statics::is_checking() && start.elapsed() < PATIENCE {
-                std::thread::yield_now();
-                old = self.0.get();
-                continue;
-            }
-            let Some(new) = new(old) else {
-                fence(Ordering::SeqCst);
-                return old;
-            };
-            match self.0.exchange(old, new) {
-                Ok(old) => return old,
-                Err(found) => old = found,
+            let bits = self.0.get();
+            let Some(value) = self.value_outside(bits) else { continue };
+            let Some(new) = new(value) else { return value };
+            if self.0.exchange(bits, new).is_ok() {
+                return value;
             }
         }
+    }
+
+    /// Reads outside of models.
+    pub(crate) fn load_outside(&self) -> u64 {
+        self.update_outside(&|_| None)
+    }
+
+    /// The value that these bits of it are, outside of models. Nothing if they were a token that is gone now.
+    fn value_outside(&self, bits: u64) -> Option<u64> {
+        if is_token(bits) { self.value_behind(bits) } else { Some(bits) }
+    }
+
+    #[cold]
+    fn value_behind(&self, token: u64) -> Option<u64> {
+        let model = model_of(token);
+        let is_in_use = || self.0.get() == token && statics::is_explored(model);
+        if !statics::is_checking() {
+            let has_ended = Waiter::new(model).waits(is_in_use);
+            assert!(
+                has_ended,
+                "a model uses this atomic, and its execution has not come to an end for {} seconds. Ordinary code, on another \
+                 OS thread, cannot use it meanwhile: perhaps they wait for each other",
+                PATIENCE.as_secs()
+            );
+        }
+        if self.0.get() != token {
+            return None;
+        }
+        let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(lost.find(token).unwrap_or(token))
     }
 
     /// The object in this run.
@@ -124,61 +189,98 @@ impl<M: Memory> Slot<M> {
         if bits & !(BORN | (BORN - 1)) == runtime.token.get() {
             return Some((bits & (BORN - 1)) as u32);
         }
-        runtime.state().homes.in_place(self.address())
+        self.in_place(&mut runtime.state())
     }
 
     fn address(&self) -> usize {
         std::ptr::from_ref(self).expose_provenance()
     }
 
+    /// The object, if its value is in its memory. If another one is there, somebody has written it through a pointer, or made
+    /// another atomic in its place: that is a new object.
+    fn in_place(&self, state: &mut State) -> Option<u32> {
+        let in_place = &mut state.homes.in_place;
+        let address = self.address();
+        let at = in_place.iter().position(|one| one.address == address)?;
+        if in_place[at].bits == self.0.get() {
+            return Some(in_place[at].object);
+        }
+        in_place.swap_remove(at);
+        None
+    }
+
     #[inline(never)]
     fn first_use(&self, runtime: &Runtime, place: Place) -> Found {
         let address = self.address();
         runtime.note_object(address);
-        let bits = self.wait_for_other_models(runtime);
-        let mut state = runtime.state();
-        if let Some(object) = state.homes.in_place(address) {
+        if let Some(object) = self.in_place(&mut runtime.state()) {
             return Found { object, is_born: false };
         }
-        let (object, birth) = (state.objects.len() as u32, state.birth_at(address));
+        let (object, birth) = {
+            let state = runtime.state();
+            (state.objects.len() as u32, state.birth_at(address))
+        };
+        if u64::from(object) >= BORN {
+            runtime.fail(format!("an execution uses more than {BORN} atomics and locks, which is too many"), place);
+        }
         let is_born = birth.is_some();
-        state.objects.push(Object { birth: birth.unwrap_or(NO_BIRTH), ..Object::new(bits, place) });
         let token = runtime.token.get() | (u64::from(is_born) * BORN) | u64::from(object);
-        if runtime.company == Company::Alone {
-            self.0.set(token);
-            state.homes.homes.push(Home { address, token });
-        } else {
-            drop(state);
-            self.share(runtime, bits, Home { address, token }, place);
+        let taken = self.take(runtime, token, place);
+        let initial = taken.unwrap_or_else(|| self.0.get());
+        {
+            let state = &mut *runtime.state();
+            state.objects.push(Object { birth: birth.unwrap_or(NO_BIRTH), ..Object::new(initial, place) });
+            state.homes.noted.extend(taken.map(|_| Home { address, token }));
+        }
+        if taken.is_none() {
+            runtime.get_in_the_way(place);
         }
         Found { object, is_born }
     }
 
-    /// The bits, when no other model uses the atomic. (One that is no static: those are given to one model at a time. Two
-    /// models share it through memory that `std` has allocated, and have it in turns, an execution each.)
-    fn wait_for_other_models(&self, runtime: &Runtime) -> u64 {
-        let mut bits = self.0.get();
-        if is_of_other_model(runtime, bits) {
-            let start = Instant::now();
-            while is_of_other_model(runtime, bits) && start.elapsed() < PATIENCE {
-                std::thread::yield_now();
-                bits = self.0.get();
+    /// Writes the token: the value that was there. Nothing if another worker uses it.
+    fn take(&self, runtime: &Runtime, token: u64, place: Place) -> Option<u64> {
+        let is_alone = runtime.company == Company::Alone;
+        loop {
+            let (bits, _waiter) = self.wait_for_other_models(runtime, place);
+            if !is_alone && is_of_other_worker(runtime, bits) {
+                return None;
+            }
+            let value = if is_token(bits) { value_of_lost(runtime, bits, place) } else { bits };
+            if self.0.exchange(bits, token).is_ok() {
+                return Some(value);
+            }
+            if !is_alone {
+                return None;
             }
         }
-        bits
     }
 
-    /// Writes the token where other workers may do the same. What another one uses cannot be used.
-    fn share(&self, runtime: &Runtime, bits: u64, home: Home, place: Place) {
-        if is_of_other_worker(runtime, bits) || self.0.exchange(bits, home.token).is_err() {
-            runtime.get_in_the_way(place);
-        } else {
-            runtime.state().homes.homes.push(home);
+    /// The bits, when no other model uses the atomic. (One that is no static: those are given to one model at a time.) They
+    /// have it in turns, an execution each.
+    fn wait_for_other_models(&self, runtime: &Runtime, place: Place) -> (u64, Option<Waiter>) {
+        let bits = self.0.get();
+        if !is_of_other_model(runtime, bits) {
+            return (bits, None);
         }
+        if let Some(pulse) = &runtime.pulse {
+            pulse.rests();
+        }
+        let waiter = Waiter::new(model_of(bits));
+        if !waiter.waits(|| is_of_other_model(runtime, self.0.get())) {
+            let message = format!(
+                "another model, on another OS thread, uses this atomic, and its execution has not come to an end for {} \
+                 seconds: perhaps they wait for each other. Give each model atomics of its own",
+                PATIENCE.as_secs()
+            );
+            runtime.fail(message, place);
+        }
+        (self.0.get(), Some(waiter))
     }
 
     /// The value in memory, for a thread of the run.
     #[inline]
+    #[allow(clippy::unused_self, reason = "the wide layout needs it")]
     pub(crate) fn get(&self, runtime: &Runtime, object: u32) -> u64 {
         runtime.state().objects[object as usize].value
     }
@@ -196,15 +298,18 @@ impl<M: Memory> Slot<M> {
     /// Writes a value that the object has already.
     #[inline]
     pub(crate) fn set_again(&self, runtime: &Runtime, object: u32, bits: u64) {
-        let state = runtime.state();
+        let state = &mut *runtime.state();
         if !state.homes.in_place.is_empty() {
-            self.set_in_place(&state, object, bits);
+            self.set_in_place(state, object, bits);
         }
     }
 
     #[cold]
-    fn set_in_place(&self, state: &State, object: u32, bits: u64) {
-        if state.homes.in_place(self.address()) == Some(object) {
+    fn set_in_place(&self, state: &mut State, object: u32, bits: u64) {
+        let address = self.address();
+        let mut in_place = state.homes.in_place.iter_mut();
+        if let Some(one) = in_place.find(|one| (one.address, one.object) == (address, object)) {
+            one.bits = bits;
             self.0.set(bits);
         }
     }
@@ -214,10 +319,10 @@ impl<M: Memory> Slot<M> {
         let Some(runtime) = current() else { return };
         let Found { object, .. } = self.object(runtime, place);
         let state = &mut *runtime.state();
-        let address = self.address();
-        if state.homes.in_place(address).is_none() {
-            self.0.set(state.objects[object as usize].value);
-            state.homes.in_place.push((address, object));
+        if self.in_place(state).is_none() {
+            let bits = state.objects[object as usize].value;
+            self.0.set(bits);
+            state.homes.in_place.push(InPlace { address: self.address(), object, bits });
         }
     }
 
@@ -228,32 +333,50 @@ impl<M: Memory> Slot<M> {
             self.0.set(bits);
         } else if let Some(runtime) = current() {
             let address = self.address();
-            runtime.state().homes.in_place.retain(|&(place, _)| place != address);
+            runtime.state().homes.in_place.retain(|one| one.address != address);
         }
     }
 
     /// The value, without an event.
     pub(crate) fn peek(&self) -> u64 {
-        match current() {
-            Some(runtime) => match self.used(runtime) {
-                Some(object) => self.get(runtime, object),
-                None => self.0.get(),
-            },
-            None if is_quiet() => self.0.get(),
-            None => self.update_outside(&|_| None),
+        let Some(runtime) = current() else { return self.load_outside() };
+        if let Some(object) = self.used(runtime) {
+            return self.get(runtime, object);
         }
+        let bits = self.0.get();
+        if is_token(bits) { known_value(runtime, bits).unwrap_or(bits) } else { bits }
     }
+}
+
+/// What an atomic was before a run that is over, in which it was used and moved.
+#[cold]
+fn value_of_lost(runtime: &Runtime, token: u64, place: Place) -> u64 {
+    if let Some(value) = known_value(runtime, token) {
+        return value;
+    }
+    let looks_like_one = statics::was_explored(model_of(token)) && lost::is_likely(token);
+    if looks_like_one {
+        let message = "this atomic was used in an execution that is over, and was moved meanwhile, into memory that \
+                       outlives the execution: what it was before is not known any more. Make it in the execution \
+                       that uses it, or leave it where it is (in a `Box`, for example)";
+        runtime.fail(message.to_owned(), place);
+    }
+    token
+}
+
+/// What was kept of a value that was lost.
+fn known_value(runtime: &Runtime, token: u64) -> Option<u64> {
+    let kept = runtime.state().homes.lost.find(token);
+    kept.or_else(|| LOST.lock().unwrap_or_else(PoisonError::into_inner).find(token))
 }
 
 /// Is this a token of another model that is explored now?
 fn is_of_other_model(runtime: &Runtime, bits: u64) -> bool {
-    let model = bits >> (OBJECT_BITS + RUN_BITS) & ((1 << MODEL_BITS) - 1);
-    is_token(bits) && model != runtime.number && statics::is_explored(model)
+    is_token(bits) && model_of(bits) != runtime.number && statics::is_explored(model_of(bits))
 }
 
 /// Is this a token of another worker of the model?
 fn is_of_other_worker(runtime: &Runtime, bits: u64) -> bool {
-    const WORKER: u64 = 0x3f << OBJECT_BITS;
     is_token(bits) && bits & WORKER != runtime.token.get() & WORKER
 }
 
@@ -264,17 +387,30 @@ struct Home {
     token: u64,
 }
 
+/// An atomic whose memory holds the value.
+#[derive(Debug, Clone, Copy)]
+struct InPlace {
+    address: usize,
+    object: u32,
+    /// What was written there last, unless somebody else has done so.
+    bits: u64,
+}
+
 /// Where the atomics of a run are.
 #[derive(Debug, Default)]
 pub(crate) struct Homes {
-    homes: Vec<Home>,
-    /// Those whose memory holds the value.
-    in_place: Vec<(usize, u32)>,
+    noted: Vec<Home>,
+    in_place: Vec<InPlace>,
+    /// Those of earlier runs, which may have been moved.
+    lost: Lost,
 }
 
 impl Homes {
-    fn in_place(&self, address: usize) -> Option<u32> {
-        self.in_place.iter().find(|&&(place, _)| place == address).map(|&(_, object)| object)
+    /// The model is over. Atomics that were moved may be used by others now.
+    pub(crate) fn publish(&mut self) {
+        if !self.lost.is_empty() {
+            LOST.lock().unwrap_or_else(PoisonError::into_inner).take_over(&mut self.lost);
+        }
     }
 }
 
@@ -283,20 +419,23 @@ impl State {
     #[inline]
     pub(crate) fn give_values_back(&mut self) {
         let Self { homes, objects, .. } = self;
-        for Home { address, token } in homes.homes.drain(..) {
+        for Home { address, token } in homes.noted.drain(..) {
             // SAFETY: there was an atomic here in this run. Its memory may have been freed since, but what a run frees is
             // kept until this has been done, and stacks of threads are kept for later runs.
             let memory = unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(address) };
-            // Another worker may look at it now, but writes only if it finds no token.
+            let initial = objects[(token & (BORN - 1)) as usize].initial;
+            // It may be elsewhere now even if this, which it has left behind, is unchanged.
+            homes.lost.keep(token, initial);
+            // Others may look at it now, but write only if they find no token.
             if memory.load(Ordering::Relaxed) == token {
-                memory.store(objects[(token & (BORN - 1)) as usize].initial, Ordering::Relaxed);
+                memory.store(initial, Ordering::Relaxed);
             }
         }
-        for (address, object) in homes.in_place.drain(..) {
+        for InPlace { address, object, bits } in homes.in_place.drain(..) {
             // SAFETY: as above.
             let memory = unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(address) };
-            let Object { initial, value, .. } = objects[object as usize];
-            let _ = memory.compare_exchange(value, initial, Ordering::Relaxed, Ordering::Relaxed);
+            let initial = objects[object as usize].initial;
+            let _ = memory.compare_exchange(bits, initial, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 }

@@ -12,17 +12,9 @@ pub(crate) fn token_of_run(_model: u64, _run: u64) -> u64 {
     0
 }
 
-/// A model begins: there are no tokens.
-pub(crate) fn model_begins() {}
-
-/// A model is over.
-pub(crate) fn model_ends() {}
-
-/// May atomics be accessed outside of models as any other memory?
+/// Nobody waits for the end of a run.
 #[inline]
-pub(crate) fn is_quiet() -> bool {
-    true
-}
+pub(crate) fn make_way(_model: u64) {}
 
 impl Stamp {
     /// Something is written outside of models: what models have done to it counts no more.
@@ -71,14 +63,9 @@ impl<M> Slot<M> {
 
 #[allow(clippy::unused_self, reason = "the narrow layout needs it")]
 impl<M: Memory> Slot<M> {
-    /// Something is written outside of models.
-    pub(crate) fn written_outside(&self) {
-        self.stamp.written_outside();
-    }
-
     /// Reads, and writes what `new` says, outside of models: what was read.
     pub(crate) fn update_outside(&self, new: &dyn Fn(u64) -> Option<u64>) -> u64 {
-        self.written_outside();
+        self.stamp.written_outside();
         let mut old = self.memory.get();
         while let Some(new) = new(old) {
             match self.memory.exchange(old, new) {
@@ -87,6 +74,11 @@ impl<M: Memory> Slot<M> {
             }
         }
         old
+    }
+
+    /// Reads outside of models.
+    pub(crate) fn load_outside(&self) -> u64 {
+        self.memory.get()
     }
 
     /// The object in this run.
@@ -148,6 +140,12 @@ impl<M: Memory> Slot<M> {
 /// Where the atomics of a run are: nobody asks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Homes {}
+
+impl Homes {
+    /// The model is over.
+    #[allow(clippy::unused_self, reason = "the narrow layout needs it")]
+    pub(crate) fn publish(&mut self) {}
+}
 
 impl State {
     /// The run is over. What atomics hold is put right when the next run uses them.

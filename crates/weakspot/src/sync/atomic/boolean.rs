@@ -4,8 +4,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{self as std_atomic, Ordering};
 
-use super::core::{Access, check_failure_order, common_methods, lowest_bytes};
-use crate::rt::slot::{Slot, is_quiet};
+use super::core::{Access, check_failure_order, check_load_order, check_store_order, common_methods, lowest_bytes};
+use crate::rt::slot::Slot;
 use crate::rt::{self, Place, Runtime};
 
 /// An atomic `bool`.
@@ -20,10 +20,6 @@ macro_rules! fetch {
         #[track_caller]
         pub fn $method(&self, value: bool, order: Ordering) -> bool {
             match rt::current() {
-                None if is_quiet() => {
-                    self.slot.written_outside();
-                    self.outside().$method(value, order)
-                }
                 None => {
                     let new: fn(bool, bool) -> bool = $new;
                     self.update_outside(move |old| Some(new(old, value)))

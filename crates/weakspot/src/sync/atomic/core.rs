@@ -24,6 +24,22 @@ pub(super) fn sync_of(order: Ordering) -> Sync {
     }
 }
 
+pub(super) fn check_load_order(order: Ordering) {
+    match order {
+        Ordering::Release => panic!("there is no such thing as a release load"),
+        Ordering::AcqRel => panic!("there is no such thing as an acquire-release load"),
+        _ => {}
+    }
+}
+
+pub(super) fn check_store_order(order: Ordering) {
+    match order {
+        Ordering::Acquire => panic!("there is no such thing as an acquire store"),
+        Ordering::AcqRel => panic!("there is no such thing as an acquire-release store"),
+        _ => {}
+    }
+}
+
 /// An atomic that fails writes nothing, so it cannot release.
 pub(super) fn check_failure_order(order: Ordering) {
     match order {
@@ -77,11 +93,7 @@ impl<'a, M: Memory> Access<'a, M> {
 
     #[inline]
     pub(super) fn load(&self, order: Ordering) -> u64 {
-        match order {
-            Ordering::Release => panic!("there is no such thing as a release load"),
-            Ordering::AcqRel => panic!("there is no such thing as an acquire-release load"),
-            _ => {}
-        }
+        check_load_order(order);
         self.strengthen(order);
         let bits = loop {
             if let Some(bits) = self.runtime.load_again(self.again("load"), sync_of(order)) {
@@ -99,13 +111,9 @@ impl<'a, M: Memory> Access<'a, M> {
     #[inline]
     pub(super) fn store(&self, bits: u64, order: Ordering) {
         let order = self.strengthen(order);
-        match order {
-            Ordering::Acquire => panic!("there is no such thing as an acquire store"),
-            Ordering::AcqRel => panic!("there is no such thing as an acquire-release store"),
-            Ordering::Release if self.runtime.model == MemoryModel::Pso => {
-                self.runtime.fence(FenceKind::StoreStore, self.place);
-            }
-            _ => {}
+        check_store_order(order);
+        if order == Ordering::Release && self.runtime.model == MemoryModel::Pso {
+            self.runtime.fence(FenceKind::StoreStore, self.place);
         }
         let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
         loop {
@@ -235,8 +243,10 @@ macro_rules! common_methods {
         #[track_caller]
         pub fn load(&self, order: Ordering) -> $value {
             match $current() {
-                None if is_quiet() => self.outside().load(order),
-                None => self.update_outside(|_| None),
+                None => {
+                    check_load_order(order);
+                    $plain($slot(&self.slot).load_outside())
+                }
                 Some(runtime) => $plain(self.access(runtime, Location::caller()).load(order)),
             }
         }
@@ -245,11 +255,8 @@ macro_rules! common_methods {
         #[track_caller]
         pub fn store(&self, value: $value, order: Ordering) {
             match $current() {
-                None if is_quiet() => {
-                    $slot(&self.slot).written_outside();
-                    self.outside().store(value, order)
-                }
                 None => {
+                    check_store_order(order);
                     self.update_outside(|_| Some(value));
                 }
                 Some(runtime) => self.access(runtime, Location::caller()).store($bits(value), order),
@@ -260,10 +267,6 @@ macro_rules! common_methods {
         #[track_caller]
         pub fn swap(&self, value: $value, order: Ordering) -> $value {
             match $current() {
-                None if is_quiet() => {
-                    $slot(&self.slot).written_outside();
-                    self.outside().swap(value, order)
-                }
                 None => self.update_outside(|_| Some(value)),
                 Some(runtime) => self.modify(runtime, "swap", order, Location::caller(), move |_| value),
             }
@@ -278,32 +281,20 @@ macro_rules! common_methods {
             success: Ordering,
             failure: Ordering,
         ) -> Result<$value, $value> {
-            let Some(runtime) = $current() else {
-                return self.compare_exchange_outside(current, new, success, failure);
-            };
             check_failure_order(failure);
+            let Some(runtime) = $current() else { return self.compare_exchange_outside(current, new) };
             let (expected, new) = ($bits(current), $bits(new));
             let access = self.access(runtime, Location::caller());
             let old = access.update("compare_exchange", success, failure, move |old| (old == expected).then_some(new));
             if old == expected { Ok($plain(old)) } else { Err($plain(old)) }
         }
 
-        fn compare_exchange_outside(
-            &self,
-            current: $value,
-            new: $value,
-            success: Ordering,
-            failure: Ordering,
-        ) -> Result<$value, $value> {
-            if is_quiet() {
-                $slot(&self.slot).written_outside();
-                return self.outside().compare_exchange(current, new, success, failure);
-            }
+        fn compare_exchange_outside(&self, current: $value, new: $value) -> Result<$value, $value> {
             let old = self.update_outside(|old| (old == current).then_some(new));
             if old == current { Ok(old) } else { Err(old) }
         }
 
-        /// The same as [`Self::compare_exchange`] in a model: it does not fail without a reason there.
+        /// The same as [`Self::compare_exchange`]: it does not fail without a reason here.
         #[track_caller]
         pub fn compare_exchange_weak(
             &self,
@@ -312,11 +303,7 @@ macro_rules! common_methods {
             success: Ordering,
             failure: Ordering,
         ) -> Result<$value, $value> {
-            if rt::in_model() || !is_quiet() {
-                return self.compare_exchange(current, new, success, failure);
-            }
-            $slot(&self.slot).written_outside();
-            self.outside().compare_exchange_weak(current, new, success, failure)
+            self.compare_exchange(current, new, success, failure)
         }
 
         /// The predecessor of [`Self::compare_exchange`]: returns the value found. Not marked as deprecated, because

@@ -4,8 +4,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{self as std_atomic, Ordering};
 
-use super::core::{Access, check_failure_order, common_methods, lowest_bytes};
-use crate::rt::slot::{Slot, is_quiet};
+use super::core::{Access, check_failure_order, check_load_order, check_store_order, common_methods, lowest_bytes};
+use crate::rt::slot::Slot;
 use crate::rt::{self, Place, Runtime};
 
 macro_rules! atomic_integer {
@@ -74,10 +74,6 @@ macro_rules! atomic_integer {
         #[track_caller]
         pub fn $method(&self, value: $value, order: Ordering) -> $value {
             match rt::current() {
-                None if is_quiet() => {
-                    self.slot.written_outside();
-                    self.outside().$method(value, order)
-                }
                 None => {
                     let $operand = value;
                     self.update_outside(move |$old: $value| Some($new))

@@ -4,8 +4,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{self as std_atomic, Ordering};
 
-use super::core::{PointerAccess, check_failure_order, common_methods};
-use crate::rt::slot::{Slot, is_quiet};
+use super::core::{PointerAccess, check_failure_order, check_load_order, check_store_order, common_methods};
+use crate::rt::slot::Slot;
 use crate::rt::{self, Place, Runtime};
 
 /// An atomic `*mut T`.
@@ -68,18 +68,7 @@ impl<T> AtomicPtr<T> {
         if let Some(runtime) = rt::current_here() {
             return self.modify(runtime, what, order, place, |old| old.map_addr(&new));
         }
-        let failure = match order {
-            Ordering::AcqRel => Ordering::Acquire,
-            Ordering::Release => Ordering::Relaxed,
-            order => order,
-        };
-        if !is_quiet() {
-            return self.update_outside(|old| Some(old.map_addr(&new)));
-        }
-        erased(&self.slot).written_outside();
-        match self.outside().fetch_update(order, failure, |old| Some(old.map_addr(&new))) {
-            Ok(old) | Err(old) => old,
-        }
+        self.update_outside(|old| Some(old.map_addr(&new)))
     }
 
     /// Adds to the pointer, counted in values; returns the pointer before.
