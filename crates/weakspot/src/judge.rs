@@ -355,7 +355,7 @@ fn execution_of(graph: &Graph, order: &[u32], runtime: &Runtime, store: u32) -> 
         .map(|thread| state.log.iter().filter(move |happened| happened.thread as usize == thread))
         .collect();
     let mut write = None;
-    let mut execution = Vec::new();
+    let mut execution = Vec::with_capacity(order.len());
     for &id in order {
         let event = graph.event(id);
         if is_step(event) && !matches!(event.kind, EventKind::WaitWrite) {

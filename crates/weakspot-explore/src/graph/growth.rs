@@ -5,7 +5,7 @@
 
 use super::{CellEnds, Graph, NONE};
 use crate::graph::event::ThreadEnd;
-use crate::graph::rows::{Lanes, Rows, lanes_of, make_row, row_of};
+use crate::graph::rows::{LANES, Lanes, Rows, lanes_of, make_row};
 use crate::system::CellId;
 
 impl Graph {
@@ -73,7 +73,7 @@ impl Wider {
         if self.watched { 2 * self.old } else { self.old }
     }
 
-    /// A row whose lanes are enough for the new threads, too.
+    /// Makes room in a row whose lanes are enough.
     fn stretch(&self, row: &mut [u16]) {
         if self.watched {
             row.copy_within(self.old..2 * self.old, self.new);
@@ -81,28 +81,20 @@ impl Wider {
         }
     }
 
-    fn copy(&self, row: &[u16], into: &mut [u16]) {
-        into[..self.old].copy_from_slice(&row[..self.old]);
-        if self.watched {
-            into[self.new..self.new + self.old].copy_from_slice(&row[self.old..2 * self.old]);
-        }
-    }
-
     fn rows(&self, rows: &mut Vec<Lanes>) {
         let (old_stride, stride) = (lanes_of(self.old_width()), lanes_of(self.width()));
-        if old_stride == stride {
-            for row in rows.chunks_exact_mut(stride.max(1)) {
-                self.stretch(row.as_flattened_mut());
-            }
+        if old_stride == 0 {
             return;
         }
-        let mut wider = Vec::new();
-        for row in rows.chunks_exact(old_stride.max(1)) {
-            let mut into = row_of(0, self.width(), 0);
-            self.copy(row.as_flattened(), into.as_flattened_mut());
-            wider.append(&mut into);
+        let count = rows.len() / old_stride;
+        rows.resize(count * stride, [0; LANES]);
+        for row in (0..count).rev() {
+            // The rows before it are still where they were.
+            rows.copy_within(row * old_stride..(row + 1) * old_stride, row * stride);
+            let row = &mut rows[row * stride..(row + 1) * stride];
+            row[old_stride..].fill([0; LANES]);
+            self.stretch(row.as_flattened_mut());
         }
-        *rows = wider;
     }
 
     fn table(&self, table: &mut Rows) {

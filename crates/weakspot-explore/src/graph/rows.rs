@@ -20,14 +20,7 @@ pub(super) fn lanes_of(width: usize) -> usize {
     width.div_ceil(LANES)
 }
 
-/// A row with this many entries, all of them `value`; what fills the row up is 0.
-pub(super) fn row_of(entries: usize, width: usize, value: u16) -> Vec<Lanes> {
-    let mut row = Vec::new();
-    make_row(&mut row, entries, width, value);
-    row
-}
-
-/// Makes it such a row.
+/// Makes it a row with this many entries, all of them `value`; what fills the row up is 0.
 pub(super) fn make_row(row: &mut Vec<Lanes>, entries: usize, width: usize, value: u16) {
     row.clear();
     row.resize(lanes_of(width), [0; LANES]);

@@ -100,8 +100,14 @@ pub(crate) fn of_run(log: &[Happened], model: MemoryModel) -> Delays {
     if log.len() > LONGEST {
         return Delays { clause: Vec::new(), pair: None };
     }
-    let (acts, whose) = acts_of_run(log, model);
-    finish(acts, &whose, model)
+    let (mut acts, whose) = acts_of_run(log, model);
+    let (clause, pair) = clause(&mut acts, model);
+    Delays { clause, pair: pair.map(|pair| parties(&whose, pair)) }
+}
+
+/// What the log says of two operations.
+fn parties(whose: &[Happened], (store, later): (usize, usize)) -> (Party, Party) {
+    (Party::of(&whose[store]), Party::of(&whose[later]))
 }
 
 /// The operations of a run on store buffers, and what the log says of each.
@@ -187,11 +193,9 @@ pub(crate) fn of_finding(execution: &[Happened], write: usize, model: MemoryMode
     if follows.includes_by_its_thread(&acts[access]) {
         return None;
     }
-    let mut delays = finish(acts.clone(), execution, model);
-    if let Some(later) = first_to_overtake(&acts, write) {
-        delays.pair = Some((Party::of(&execution[write]), Party::of(&execution[later])));
-    }
-    Some(delays)
+    let own = first_to_overtake(&acts, write).map(|later| (write, later));
+    let (clause, pair) = clause(&mut acts, model);
+    Some(Delays { clause, pair: own.or(pair).map(|pair| parties(execution, pair)) })
 }
 
 /// What comes before a store although its thread does it later.
@@ -297,8 +301,8 @@ impl Follows {
     }
 }
 
-/// Clause and pair of an execution whose operations have their times.
-fn finish(mut acts: Vec<Act>, whose: &[Happened], model: MemoryModel) -> Delays {
+/// The clause of an execution whose operations have their times, and a store that is delayed with what comes before it.
+fn clause(acts: &mut [Act], model: MemoryModel) -> (Vec<Candidate>, Option<(usize, usize)>) {
     let mut clause = BTreeSet::new();
     let mut pair = None;
     let threads = acts.iter().map(|act| act.thread + 1).max().unwrap_or(0);
@@ -306,12 +310,12 @@ fn finish(mut acts: Vec<Act>, whose: &[Happened], model: MemoryModel) -> Delays 
     for thread in 0..threads {
         own.clear();
         own.extend((0..acts.len()).filter(|&index| acts[index].thread == thread));
-        if let Some(found) = mark_late(&mut acts, &own) {
-            pair = pair.or_else(|| Some((Party::of(&whose[found.0]), Party::of(&whose[found.1]))));
-            changes(&acts, &own, model, &mut clause);
+        if let Some(found) = mark_late(acts, &own) {
+            pair = pair.or(Some(found));
+            changes(acts, &own, model, &mut clause);
         }
     }
-    Delays { clause: clause.into_iter().collect(), pair }
+    (clause.into_iter().collect(), pair)
 }
 
 /// Marks the stores that something later in the source overtakes; the last of them with what overtakes it first.
