@@ -77,7 +77,7 @@ pub(crate) enum Company {
 pub(crate) struct State {
     /// By thread.
     pub(crate) lanes: Vec<Lane>,
-    /// Those of threads of other models, for the next thread.
+    /// Those of threads of other models, which have forgotten them, for the next thread.
     spare_lanes: Vec<Lane>,
     numbers: ThreadNumbers,
     pub(crate) objects: Vec<Object>,
@@ -123,9 +123,9 @@ impl State {
         if self.lanes.iter_mut().any(|lane| lane.berth.is_taken()) {
             return false;
         }
-        self.spare_lanes.extend(self.lanes.drain(1..));
         self.numbers.clear();
         self.forget_run();
+        self.spare_lanes.extend(self.lanes.drain(1..));
         self.causality.restart();
         self.script = Script::default();
         true
