@@ -132,7 +132,7 @@ impl Default for Frame {
     }
 }
 
-#[expect(clippy::vec_box, reason = "a frame becomes the one that is worked on and waits again without being moved")]
+/// In boxes: a frame becomes the one that is worked on, and waits again, without being moved.
 type Frames = Vec<Box<Frame>>;
 
 /// Counters of an exploration.
