@@ -334,16 +334,18 @@ impl Runtime {
 
     fn post_as(&self, operation: Operation, what: &'static str, place: Place, takes_steps: bool) -> i64 {
         let thread = self.thread.get();
-        let last_owner_of = self.state().lanes[thread as usize].last_owner_of;
-        if let Some(owner) = last_owner_of {
-            super::counts::check_destructor(self, owner);
-        }
         let suspender = {
-            let state = &mut *self.state();
+            let mut state = self.state();
             let lane = &mut state.lanes[thread as usize];
             if lane.unwinding && !std::thread::panicking() {
                 lane.unwinding = false;
             }
+            if let Some(owner) = lane.last_owner_of {
+                drop(state);
+                super::counts::check_destructor(self, owner);
+                state = self.state();
+            }
+            let state = &mut *state;
             if let Some(result) = state.take_unposted(thread, operation, what, place) {
                 return result;
             }
