@@ -138,7 +138,8 @@ pub struct Watcher {
     kind: MonitorKind,
     /// The number of the question that a graph can answer in the monitor's place.
     question: u8,
-    monitor: AnyMonitor,
+    /// Made when a graph cannot answer.
+    monitor: Option<AnyMonitor>,
     /// Threads and cells that the monitor has room for.
     room: (usize, usize),
     found: Vec<Finding>,
@@ -152,7 +153,7 @@ impl Watcher {
         Self {
             kind,
             question: kind.watching().number(),
-            monitor: AnyMonitor::new(kind, threads, cells),
+            monitor: None,
             room: (threads, cells),
             found: Vec::new(),
             all: true,
@@ -187,30 +188,32 @@ impl Watcher {
 
     /// Watches one interleaving: what is found in it.
     pub fn watch_events(&mut self, events: &[Event], threads: usize, cells: usize) -> &[Finding] {
-        self.make_room(threads, cells);
-        self.found.clear();
-        self.monitor.watch_events(events.iter().copied(), &mut self.found);
+        let (monitor, found) = self.with_room(threads, cells);
+        monitor.watch_events(events.iter().copied(), found);
         &self.found
     }
 
-    fn make_room(&mut self, threads: usize, cells: usize) {
-        if threads > self.room.0 || cells > self.room.1 {
-            self.room = (threads.max(self.room.0), cells.max(self.room.1));
-            self.monitor = AnyMonitor::new(self.kind, self.room.0, self.room.1);
+    /// The monitor, with room for some threads and cells, and where its findings go.
+    fn with_room(&mut self, threads: usize, cells: usize) -> (&mut AnyMonitor, &mut Vec<Finding>) {
+        let Self { kind, monitor, room, found, .. } = self;
+        if threads > room.0 || cells > room.1 {
+            *room = (threads.max(room.0), cells.max(room.1));
+            *monitor = None;
         }
+        found.clear();
+        (monitor.get_or_insert_with(|| AnyMonitor::new(*kind, room.0, room.1)), found)
     }
 
     fn run_monitor(&mut self, graph: &Graph, lineariser: &mut Lineariser) {
-        self.make_room(graph.width(), graph.cell_count());
-        self.found.clear();
-        if self.monitor.depends_on_order() {
+        let (monitor, found) = self.with_room(graph.width(), graph.cell_count());
+        if monitor.depends_on_order() {
             for thread in 0..graph.width() {
                 lineariser.linearise_lazily(graph, thread);
-                self.monitor.watch(graph, lineariser.order(), &mut self.found);
+                monitor.watch(graph, lineariser.order(), found);
             }
         } else {
             lineariser.linearise(graph);
-            self.monitor.watch(graph, lineariser.order(), &mut self.found);
+            monitor.watch(graph, lineariser.order(), found);
         }
     }
 }

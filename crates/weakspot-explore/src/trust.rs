@@ -126,11 +126,14 @@ struct Frame {
     order: Vec<u32>,
 }
 
-impl Frame {
-    fn new(graph: Graph) -> Self {
-        Self { graph, items: Vec::new(), order: Vec::new() }
+impl Default for Frame {
+    fn default() -> Self {
+        Self { graph: Graph::new(0, std::iter::empty()), items: Vec::new(), order: Vec::new() }
     }
 }
+
+/// In boxes: a frame becomes the one that is worked on, and waits again, without being moved.
+type Frames = Vec<Box<Frame>>;
 
 /// Counters of an exploration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -149,9 +152,12 @@ pub struct Counters {
 #[derive(Debug)]
 pub struct Explorer<'s, S: System> {
     system: &'s mut S,
-    frames: Vec<Frame>,
-    /// The frame that is worked on.
-    depth: usize,
+    /// What is worked on. In a box, as those that wait are: they are told apart all the time, and never moved.
+    frame: Box<Frame>,
+    /// Those that wait until it is done with; the last was opened last.
+    below: Frames,
+    /// Memory for more of them.
+    spare: Frames,
     lineariser: Lineariser,
     map: Vec<u32>,
     /// What a system without tokens makes again.
@@ -189,8 +195,9 @@ impl<'s, S: System> Explorer<'s, S> {
     /// The same with memory that another explorer has used.
     pub fn using(system: &'s mut S, workspace: Workspace) -> Self {
         system.restart();
-        let Workspace { mut frames, lineariser, map, script } = workspace.emptied();
-        let graph = &mut frames[0].graph;
+        let Workspace { frames: mut spare, lineariser, map, script } = workspace.emptied();
+        let mut frame = spare.pop().unwrap_or_default();
+        let graph = &mut frame.graph;
         graph.restart(system.threads(), (0..system.cells()).map(|cell| system.initial(cell as CellId)));
         let mut replays = false;
         for thread in 0..system.threads() {
@@ -201,8 +208,9 @@ impl<'s, S: System> Explorer<'s, S> {
         }
         Self {
             system,
-            frames,
-            depth: 0,
+            frame,
+            below: Vec::new(),
+            spare,
             lineariser,
             map,
             script,
@@ -255,7 +263,7 @@ impl<'s, S: System> Explorer<'s, S> {
     /// Lets the graphs answer a monitor's question: see [`Graph::is_borderline`].
     #[must_use]
     pub fn watching(mut self, watching: Watching) -> Self {
-        self.frames[0].graph.watch(watching);
+        self.frame.graph.watch(watching);
         self
     }
 
@@ -280,7 +288,7 @@ impl<'s, S: System> Explorer<'s, S> {
                 }
                 Pending::Failed => {
                     visitor.covered(self.share);
-                    return visitor.failed(&self.frames[0].graph, self.system, thread);
+                    return visitor.failed(&self.frame.graph, self.system, thread);
                 }
                 _ => {}
             }
@@ -292,17 +300,16 @@ impl<'s, S: System> Explorer<'s, S> {
     /// Takes up one alternative after the other until there are none.
     fn backtrack(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
         loop {
-            let Some(item) = self.frames[self.depth].items.pop() else {
-                if self.depth == 0 {
+            let Some(item) = self.frame.items.pop() else {
+                if !self.leave_frame() {
                     return ControlFlow::Continue(());
                 }
-                self.depth -= 1;
                 continue;
             };
-            let (depth, open) = (self.depth, self.frames[self.depth].items.len());
+            let (depth, open) = (self.below.len(), self.frame.items.len());
             let consistent = self.take_up(item);
             self.share = item.share;
-            self.split_share(if self.depth == depth { open } else { 0 });
+            self.split_share(if self.below.len() == depth { open } else { 0 });
             if !consistent {
                 visitor.covered(self.share);
                 visitor.led_nowhere()?;
@@ -323,7 +330,7 @@ impl<'s, S: System> Explorer<'s, S> {
     /// Gives the alternatives from number `since` on, which have just been left open, their parts of the search.
     #[inline]
     fn split_share(&mut self, since: usize) {
-        let new = &mut self.frames[self.depth].items[since..];
+        let new = &mut self.frame.items[since..];
         self.share /= (new.len() + 1) as f64;
         for item in new {
             item.share = self.share;
@@ -332,16 +339,16 @@ impl<'s, S: System> Explorer<'s, S> {
 
     #[inline]
     fn graph(&self) -> &Graph {
-        &self.frames[self.depth].graph
+        &self.frame.graph
     }
 
     #[inline]
     fn graph_mut(&mut self) -> &mut Graph {
-        &mut self.frames[self.depth].graph
+        &mut self.frame.graph
     }
 
     fn push_item(&mut self, len: u32, what: Alternative) {
-        self.frames[self.depth].items.push(Item { len, what, share: 0.0 });
+        self.frame.items.push(Item { len, what, share: 0.0 });
     }
 
     /// Adds events until nothing can be added, then tells the visitor.
@@ -356,12 +363,11 @@ impl<'s, S: System> Explorer<'s, S> {
             }
             if pending == Pending::Failed {
                 self.graph_mut().thread_mut(thread).status = Status::Done;
-                let frame = &self.frames[self.depth];
-                visitor.failed(&frame.graph, self.system, ThreadId::new(thread))?;
+                visitor.failed(&self.frame.graph, self.system, ThreadId::new(thread))?;
                 continue;
             }
             self.counters.events += 1;
-            let open = self.frames[self.depth].items.len();
+            let open = self.frame.items.len();
             let consistent = self.step(thread, pending);
             self.split_share(open);
             if !consistent || !self.go_on_from_hopeless(open, visitor) {
@@ -369,21 +375,32 @@ impl<'s, S: System> Explorer<'s, S> {
                 return visitor.led_nowhere();
             }
             if self.graph().len() > self.longest || self.graph().bytes_below() > MOST_BYTES_BELOW {
-                return visitor.ended(&self.frames[self.depth].graph, self.system, Ending::TooLong);
+                return visitor.ended(&self.frame.graph, self.system, Ending::TooLong);
             }
         }
         if self.diverged.is_some() {
             return ControlFlow::Break(());
         }
         let ending = self.ending();
-        let frame = &self.frames[self.depth];
         visitor.covered(self.share);
-        visitor.ended(&frame.graph, self.system, ending)
+        visitor.ended(&self.frame.graph, self.system, ending)
+    }
+
+    /// Goes on with a new frame, while this one waits.
+    fn enter_frame(&mut self, frame: Box<Frame>) {
+        self.below.push(std::mem::replace(&mut self.frame, frame));
+    }
+
+    /// Goes back to the frame that has waited last; false if none has.
+    fn leave_frame(&mut self) -> bool {
+        let Some(below) = self.below.pop() else { return false };
+        self.spare.push(std::mem::replace(&mut self.frame, below));
+        true
     }
 
     /// Takes up an alternative of the frame; false if it is inconsistent.
     fn take_up(&mut self, Item { len, what, .. }: Item) -> bool {
-        let frame = &mut self.frames[self.depth];
+        let frame = &mut *self.frame;
         frame.graph.truncate(len);
         if frame.order.len() > len as usize {
             frame.order.retain(|&id| id < len);

@@ -23,6 +23,7 @@ use crate::replay::GOES_ON;
 use crate::report::{Bound, Report, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
+use crate::rt::spare::SpareLineariser;
 use crate::rt::system::Live;
 use crate::rt::{Place, panics};
 use crate::strengthen::Candidate;
@@ -62,7 +63,7 @@ pub(crate) struct Judge<'b> {
     builder: &'b Builder,
     watcher: Option<Watcher>,
     pub(crate) kind: Option<MonitorKind>,
-    lineariser: Lineariser,
+    lineariser: SpareLineariser,
     clock: Clock,
     graphs: u64,
     /// Executions after which it gives up.
@@ -75,10 +76,8 @@ pub(crate) struct Judge<'b> {
     pub(crate) colleague: Option<Colleague<'b>>,
     pub(crate) report: Report,
     pub(crate) found: Vec<Found>,
-    /// What happened in the first execution.
+    /// What happened in the first execution, if it may have to be compared with another one.
     pub(crate) first: Option<Vec<Happened>>,
-    /// The violation of two places, by their addresses.
-    pairs: FxHashMap<(usize, usize), usize>,
 }
 
 /// A clock that is not looked at after every execution if they are short.
@@ -138,7 +137,7 @@ impl<'b> Judge<'b> {
             builder,
             watcher: kind.map(|kind| Watcher::new(kind, 1, 0)),
             kind,
-            lineariser: Lineariser::default(),
+            lineariser: SpareLineariser::take(),
             clock: Clock::new(start),
             graphs: 0,
             most: builder.max_executions,
@@ -148,7 +147,6 @@ impl<'b> Judge<'b> {
             report: Report::new(builder.model),
             found: Vec::new(),
             first: None,
-            pairs: FxHashMap::default(),
         }
     }
 
@@ -227,10 +225,10 @@ impl<'b> Judge<'b> {
             let Some((one, other)) = happened(graph, store, runtime).zip(happened(graph, access, runtime)) else {
                 continue;
             };
-            let mut lineariser = std::mem::take(&mut self.lineariser);
+            let mut lineariser = std::mem::take(&mut *self.lineariser);
             let model = self.builder.model;
             self.note_violation(&one, &other, || evidence(&mut lineariser, graph, runtime, model, (store, access)));
-            self.lineariser = lineariser;
+            *self.lineariser = lineariser;
         }
     }
 
@@ -251,30 +249,31 @@ impl<'b> Judge<'b> {
             self.report.schedule = report.schedule;
         }
         for found in found {
-            match self.pairs.get(&found.key) {
-                Some(&known) => self.found[known].violation.executions += found.violation.executions,
+            match self.number_of(found.key) {
+                Some(known) => self.found[known].violation.executions += found.violation.executions,
                 None if self.found.len() == MOST_VIOLATIONS => {}
-                None => {
-                    self.pairs.insert(found.key, self.found.len());
-                    self.found.push(found);
-                }
+                None => self.found.push(found),
             }
         }
+    }
+
+    /// The violation of two places.
+    fn number_of(&self, key: (usize, usize)) -> Option<usize> {
+        self.found.iter().position(|found| found.key == key)
     }
 
     /// A violation of two accesses was seen in one more execution.
     pub(crate) fn note_violation(&mut self, one: &Happened, other: &Happened, evidence: impl FnOnce() -> Evidence) {
         let address = |place: Place| std::ptr::from_ref(place).addr();
         let key = (address(one.place), address(other.place));
-        let number = match self.pairs.get(&key) {
-            Some(&number) => number,
+        let number = match self.number_of(key) {
+            Some(number) => number,
             None if self.found.len() == MOST_VIOLATIONS => return,
             None => {
                 let Evidence { borderline, delays } = evidence();
                 let (clause, pair) = delays.map_or_else(Default::default, |delays| (delays.clause, delays.pair));
                 let violation = Violation::of(one, other, pair);
                 self.found.push(Found { key, violation, clause, borderline });
-                self.pairs.insert(key, self.found.len() - 1);
                 self.found.len() - 1
             }
         };
@@ -356,7 +355,7 @@ fn execution_of(graph: &Graph, order: &[u32], runtime: &Runtime, store: u32) -> 
         .map(|thread| state.log.iter().filter(move |happened| happened.thread as usize == thread))
         .collect();
     let mut write = None;
-    let mut execution = Vec::new();
+    let mut execution = Vec::with_capacity(order.len());
     for &id in order {
         let event = graph.event(id);
         if is_step(event) && !matches!(event.kind, EventKind::WaitWrite) {
@@ -407,7 +406,7 @@ impl Visitor<Live<'_>> for Judge<'_> {
 
     fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {
         let runtime = system.runtime;
-        if self.first.is_none() {
+        if self.first.is_none() && runtime.keeps_first.get() {
             self.first = Some(runtime.state().log.clone());
         }
         let failure = match ending {

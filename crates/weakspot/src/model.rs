@@ -37,6 +37,7 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     let mut runtime = Runtime::new(model, builder.max_threads, Arc::clone(body));
     runtime.belong_to(claim.number());
     runtime.lasting.set(builder.lasting);
+    runtime.keeps_first.set(!repetition::is_known(kind));
     runtime.strengthen(builder.strengthened.clone());
     if let Some(schedule) = &builder.replay {
         return crate::replay::replay(builder, &runtime, schedule, start);
@@ -45,8 +46,9 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     if judge.report.failure.is_none()
         && judge.report.bound.is_none()
         && let Some(first) = judge.first.take()
-        && repetition::is_news(kind)
+        && !repetition::is_known(kind)
     {
+        repetition::know(kind);
         match repetition::check(builder, &runtime, &first) {
             Some(Difference::Events(failure)) => judge.report.failure = Some(*failure),
             Some(Difference::Values(note)) => judge.report.notes.push(note),

@@ -42,9 +42,14 @@ thread_local! {
     static KNOWN: RefCell<FxHashSet<TypeId>> = RefCell::default();
 }
 
-/// Was no model with a closure of this type looked at before?
-pub(crate) fn is_news(kind: TypeId) -> bool {
-    KNOWN.with_borrow_mut(|known| known.insert(kind))
+/// Was a model with a closure of this type looked at before?
+pub(crate) fn is_known(kind: TypeId) -> bool {
+    KNOWN.with_borrow(|known| known.contains(&kind))
+}
+
+/// A model with a closure of this type is looked at.
+pub(crate) fn know(kind: TypeId) {
+    KNOWN.with_borrow_mut(|known| known.insert(kind));
 }
 
 /// What is different when a model is run again.
@@ -91,6 +96,7 @@ pub(crate) fn fails_again(builder: &Builder, runtime: &Runtime, report: &Report)
 
 /// The events of the first execution, run now.
 fn run(builder: &Builder, runtime: &Runtime) -> Option<Vec<Happened>> {
+    runtime.keeps_first.set(true);
     let judge = explore(builder, runtime, Instant::now(), Some(1));
     runtime.counts.borrow_mut().found = false;
     runtime.finish_run(judge.report.failure.is_none());

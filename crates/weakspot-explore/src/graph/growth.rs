@@ -5,7 +5,7 @@
 
 use super::{CellEnds, Graph, NONE};
 use crate::graph::event::ThreadEnd;
-use crate::graph::rows::{Lanes, Rows, row_of};
+use crate::graph::rows::{LANES, Lanes, Rows, lanes_of, make_row};
 use crate::system::CellId;
 
 impl Graph {
@@ -18,14 +18,14 @@ impl Graph {
         }
         let wider = Wider { old, new: threads, watched: self.watched };
         self.threads.resize(threads, ThreadEnd::START);
-        self.last_read = regroup(&self.last_read, old, threads, NONE);
+        regroup(&mut self.last_read, old, threads, NONE);
         let narrow = Wider { watched: false, ..wider };
-        self.causes = narrow.table(&self.causes);
-        self.happens_before = wider.table(&self.happens_before);
-        self.trail_rows = wider.rows(&self.trail_rows);
-        self.scratch = row_of(0, wider.width(), 0);
-        self.strict_scratch.clone_from(&self.scratch);
-        self.strict = row_of(threads, wider.width(), u16::MAX);
+        narrow.table(&mut self.causes);
+        wider.table(&mut self.happens_before);
+        wider.rows(&mut self.trail_rows);
+        make_row(&mut self.scratch, 0, wider.width(), 0);
+        make_row(&mut self.strict_scratch, 0, wider.width(), 0);
+        make_row(&mut self.strict, threads, wider.width(), u16::MAX);
     }
 
     /// The number of a cell that no event uses; `near` is where the search for one begins.
@@ -73,36 +73,92 @@ impl Wider {
         if self.watched { 2 * self.old } else { self.old }
     }
 
-    fn copy(&self, row: &[u16], into: &mut [u16]) {
-        into[..self.old].copy_from_slice(&row[..self.old]);
+    /// Makes room in a row whose lanes are enough.
+    fn stretch(&self, row: &mut [u16]) {
         if self.watched {
-            into[self.new..self.new + self.old].copy_from_slice(&row[self.old..2 * self.old]);
+            row.copy_within(self.old..2 * self.old, self.new);
+            row[self.old..self.new].fill(0);
         }
     }
 
-    fn rows(&self, rows: &[Lanes]) -> Vec<Lanes> {
-        let mut wider = Vec::new();
-        for row in rows.chunks_exact(Rows::new(self.old_width()).stride().max(1)) {
-            let mut into = row_of(0, self.width(), 0);
-            self.copy(row.as_flattened(), into.as_flattened_mut());
-            wider.append(&mut into);
+    fn rows(&self, rows: &mut Vec<Lanes>) {
+        let (old_stride, stride) = (lanes_of(self.old_width()), lanes_of(self.width()));
+        if old_stride == 0 {
+            return;
         }
-        wider
+        let count = rows.len() / old_stride;
+        rows.resize(count * stride, [0; LANES]);
+        for row in (0..count).rev() {
+            // The rows before it are still where they were.
+            rows.copy_within(row * old_stride..(row + 1) * old_stride, row * stride);
+            let row = &mut rows[row * stride..(row + 1) * stride];
+            row[old_stride..].fill([0; LANES]);
+            self.stretch(row.as_flattened_mut());
+        }
     }
 
-    fn table(&self, table: &Rows) -> Rows {
-        let mut wider = Rows::new(self.width());
-        wider.push(&self.rows(table.lanes()));
-        wider
+    fn table(&self, table: &mut Rows) {
+        table.change(self.width(), |lanes| self.rows(lanes));
     }
 }
 
 /// Groups of `old` entries become groups of `new`.
-fn regroup(entries: &[u32], old: usize, new: usize, fill: u32) -> Vec<u32> {
-    let mut wider = Vec::with_capacity(entries.len() / old.max(1) * new);
-    for group in entries.chunks_exact(old) {
-        wider.extend_from_slice(group);
-        wider.resize(wider.len() + new - old, fill);
+fn regroup(entries: &mut Vec<u32>, old: usize, new: usize, fill: u32) {
+    if old == 0 {
+        return;
     }
-    wider
+    let groups = entries.len() / old;
+    entries.resize(groups * new, fill);
+    for group in (0..groups).rev() {
+        entries.copy_within(group * old..(group + 1) * old, group * new);
+        entries[group * new + old..(group + 1) * new].fill(fill);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Wider, regroup};
+    use crate::graph::rows::{LANES, Lanes};
+
+    #[test]
+    fn groups_keep_their_entries() {
+        let mut entries = vec![1, 2, 3, 4, 5, 6];
+        regroup(&mut entries, 2, 5, 9);
+        assert_eq!(entries, [1, 2, 9, 9, 9, 3, 4, 9, 9, 9, 5, 6, 9, 9, 9]);
+    }
+
+    /// Entries of a row, by thread: happens-before, and relaxed happens-before where it is kept.
+    fn entries(rows: &[Lanes], stride: usize, threads: usize, watched: bool) -> Vec<Vec<u16>> {
+        let width = if watched { 2 * threads } else { threads };
+        rows.chunks_exact(stride)
+            .map(|row| {
+                let row = row.as_flattened();
+                assert!(row[width..].iter().all(|&entry| entry == 0), "what fills the row up is 0");
+                row[..width].to_vec()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn rows_keep_their_entries_in_and_out_of_place() {
+        for (old, new, watched) in [(1, 3, true), (2, 4, true), (3, 5, true), (1, 8, false), (7, 9, false)] {
+            let width = |threads: usize| if watched { 2 * threads } else { threads };
+            let stride = width(old).div_ceil(LANES);
+            let mut rows = vec![[0; LANES]; 3 * stride];
+            for (at, row) in rows.chunks_exact_mut(stride).enumerate() {
+                for (entry, to) in row.as_flattened_mut()[..width(old)].iter_mut().enumerate() {
+                    *to = (10 * at + entry + 1) as u16;
+                }
+            }
+            let before = entries(&rows, stride, old, watched);
+            Wider { old, new, watched }.rows(&mut rows);
+            let after = entries(&rows, width(new).div_ceil(LANES), new, watched);
+            for (before, after) in before.iter().zip(&after) {
+                let added = vec![0; new - old];
+                let halves = before.chunks_exact(old);
+                let expected: Vec<u16> = halves.flat_map(|half| half.iter().chain(&added).copied()).collect();
+                assert_eq!(*after, expected, "{old} -> {new}");
+            }
+        }
+    }
 }

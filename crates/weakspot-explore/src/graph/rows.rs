@@ -15,17 +15,15 @@ pub(super) const LANES: usize = 8;
 /// Some entries of a row.
 pub(super) type Lanes = [u16; LANES];
 
-/// A row with this many entries, all of them `value`; what fills the row up is 0.
-pub(super) fn row_of(entries: usize, width: usize, value: u16) -> Vec<Lanes> {
-    let mut row = Vec::new();
-    make_row(&mut row, entries, width, value);
-    row
+/// Lanes of a row that has at least `width` entries.
+pub(super) fn lanes_of(width: usize) -> usize {
+    width.div_ceil(LANES)
 }
 
-/// Makes it such a row.
+/// Makes it a row with this many entries, all of them `value`; what fills the row up is 0.
 pub(super) fn make_row(row: &mut Vec<Lanes>, entries: usize, width: usize, value: u16) {
     row.clear();
-    row.resize(width.div_ceil(LANES), [0; LANES]);
+    row.resize(lanes_of(width), [0; LANES]);
     row.as_flattened_mut()[..entries].fill(value);
 }
 
@@ -40,13 +38,19 @@ pub(super) struct Rows {
 impl Rows {
     /// No rows yet; each will have at least `width` entries.
     pub(super) fn new(width: usize) -> Self {
-        Self { stride: width.div_ceil(LANES), lanes: Vec::new() }
+        Self { stride: lanes_of(width), lanes: Vec::new() }
     }
 
     /// Forgets all rows; the next ones will have at least `width` entries.
     pub(super) fn restart(&mut self, width: usize) {
-        self.stride = width.div_ceil(LANES);
+        self.stride = lanes_of(width);
         self.lanes.clear();
+    }
+
+    /// Changes all rows, which have at least `width` entries then.
+    pub(super) fn change(&mut self, width: usize, change: impl FnOnce(&mut Vec<Lanes>)) {
+        change(&mut self.lanes);
+        self.stride = lanes_of(width);
     }
 
     /// Lanes of a row.
@@ -55,11 +59,6 @@ impl Rows {
     }
 
     /// All rows, one after the other.
-    pub(super) fn lanes(&self) -> &[Lanes] {
-        &self.lanes
-    }
-
-    /// The same, to be changed.
     pub(super) fn lanes_mut(&mut self) -> &mut [Lanes] {
         &mut self.lanes
     }

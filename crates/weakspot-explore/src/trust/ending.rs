@@ -35,7 +35,7 @@ impl<S: System> Explorer<'_, S> {
             return Ending::Blocked;
         }
         if ending == Ending::Complete {
-            let graph = &self.frames[self.depth].graph;
+            let graph = &self.frame.graph;
             ending = match self.system.judge(&|cell| graph.final_value(cell)) {
                 Judgement::Holds => Ending::Complete,
                 Judgement::Pruned => Ending::Blocked,

@@ -236,7 +236,7 @@ impl<S: System> Explorer<'_, S> {
         };
         (0..repeats).for_each(|_| self.repeat_round(thread, round));
         if known.is_none() || repeats > 0 {
-            let ordered = self.lineariser.linearise(&self.frames[self.depth].graph);
+            let ordered = self.lineariser.linearise(&self.frame.graph);
             debug_assert!(ordered, "rounds that repeat others keep the graph consistent");
             self.run_linearised(NONE, None);
         }
@@ -382,7 +382,7 @@ impl<S: System> Explorer<'_, S> {
     }
 
     fn run_alone(&mut self, thread: usize, round: Round, marker: Token, (rounds, most_passes): (u32, u32)) -> Fate {
-        let graph = &self.frames[self.depth].graph;
+        let graph = &self.frame.graph;
         self.lineariser.linearise_some(graph, |id| graph.happens_before(id, round.last));
         self.run_linearised(NONE, None);
         if self.diverged.is_some() {

@@ -82,7 +82,7 @@ impl<S: System> Explorer<'_, S> {
             Alternative::Waiter { read, .. } => read,
             Alternative::Revisit { read, after } => return self.revisit(read, after),
         };
-        let possible = self.lineariser.linearise_holding(&self.frames[self.depth].graph, held);
+        let possible = self.lineariser.linearise_holding(&self.frame.graph, held);
         debug_assert!(possible, "an alternative keeps the graph consistent");
         let consistent = self.run_linearised(held, Some(what));
         if let Alternative::Choice { thread, .. } | Alternative::Place { thread, .. } = what
@@ -96,9 +96,9 @@ impl<S: System> Explorer<'_, S> {
 
     /// Runs the system along the order of a new frame. `held` is the read that the revisit is about.
     pub(super) fn run_revisit(&mut self, held: u32, what: Alternative) -> bool {
-        let order = std::mem::take(&mut self.frames[self.depth].order);
+        let order = std::mem::take(&mut self.frame.order);
         let consistent = self.run_along(&order, held, Some(what));
-        self.frames[self.depth].order = order;
+        self.frame.order = order;
         consistent
     }
 

@@ -66,7 +66,7 @@ impl<S: System> Explorer<'_, S> {
 
     /// `VisitCOs` after a revisit: a place for the write among the writes that remain.
     pub(super) fn push_places(&mut self, read: u32, write: u32) {
-        let Frame { graph, items, .. } = &mut self.frames[self.depth];
+        let Frame { graph, items, .. } = &mut *self.frame;
         let Event { cell, kind, co_prev, .. } = *graph.event(write);
         let remains = |id: u32| id != write && (id < read || graph.causes(id, write));
         let mut next = NONE;
@@ -109,24 +109,22 @@ impl<S: System> Explorer<'_, S> {
     /// before anything is ordered.
     pub(super) fn open_revisit(&mut self, read: u32, after: u32) -> bool {
         self.counters.revisits += 1;
-        if self.frames.len() == self.depth + 1 {
-            let graph = Graph::new(self.system.threads(), std::iter::empty());
-            self.frames.push(Frame::new(graph));
-        }
-        let (below, above) = self.frames.split_at_mut(self.depth + 1);
-        let (below, graph) = (&below[self.depth].graph, &mut above[0].graph);
-        graph.become_revisit(below, read, after, &mut self.map);
-        graph.set_above(Some(below));
-        self.depth += 1;
+        let mut above = self.spare.pop().unwrap_or_default();
+        let below = &self.frame.graph;
+        above.graph.become_revisit(below, read, after, &mut self.map);
+        above.graph.set_above(Some(below));
+        self.enter_frame(above);
         let is_open = !(self.replays && self.is_hopeless()) && self.order_revisit(read);
-        self.depth -= usize::from(!is_open);
+        if !is_open {
+            self.leave_frame();
+        }
         is_open
     }
 
     /// Orders the graph of a frame that is being opened, and computes its clocks; false if it is inconsistent.
     fn order_revisit(&mut self, read: u32) -> bool {
-        let (below, above) = self.frames.split_at_mut(self.depth);
-        let (below, Frame { graph, order, .. }) = (&below[self.depth - 1], &mut above[0]);
+        let below = self.below.last().expect("invariant: a revisit is opened from another frame");
+        let Frame { graph, order, .. } = &mut *self.frame;
         let mut changed = None;
         if let Some(same) = graph.inherit_order(&below.graph, &below.order, read, &self.map, order) {
             changed = Some(graph.inherit_clocks(&below.graph, read, &self.map, order, same));

@@ -323,7 +323,7 @@ impl<S: System> Explorer<'_, S> {
         self.graph_mut().truncate(newest);
         self.graph_mut().event_mut(event.po_prev).has_write = false;
         self.graph_mut().thread_mut(thread).token = token;
-        let items = &mut self.frames[self.depth].items;
+        let items = &mut self.frame.items;
         while items.last().is_some_and(|item| item.len > newest) {
             items.pop();
         }

@@ -102,7 +102,7 @@ impl<S: System> Explorer<'_, S> {
     #[cold]
     fn note_values(&mut self, order: &[u32], steps: &[Repeated]) -> usize {
         let mut steps = steps.iter();
-        let graph = &mut self.frames[self.depth].graph;
+        let graph = &mut self.frame.graph;
         for (at, &id) in order.iter().enumerate() {
             let event = *graph.event(id);
             let step = match again(&event) {

@@ -24,7 +24,8 @@ pub struct Subtree {
 impl<S: System> Explorer<'_, S> {
     /// Gives away the alternative that would be taken up last.
     pub(super) fn give_away(&mut self) -> Option<Subtree> {
-        let frame = self.frames[..=self.depth].iter_mut().find(|frame| !frame.items.is_empty())?;
+        let mut frames = self.below.iter_mut().chain([&mut self.frame]);
+        let frame = frames.find(|frame| !frame.items.is_empty())?;
         let item = frame.items.remove(0);
         let mut graph = frame.graph.clone();
         graph.truncate(item.len);
@@ -35,10 +36,9 @@ impl<S: System> Explorer<'_, S> {
     /// Explores a subtree that another explorer of the same system gave away.
     pub fn run_subtree(&mut self, subtree: Subtree, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
         let Subtree { graph, order, item } = subtree;
-        self.depth = 0;
-        self.frames.truncate(1);
-        self.frames[0] = Frame { graph, items: vec![item], order };
-        self.frames[0].graph.set_above(None);
+        self.below.clear();
+        *self.frame = Frame { graph, items: vec![item], order };
+        self.frame.graph.set_above(None);
         if !self.replays {
             self.renew_tokens();
         }

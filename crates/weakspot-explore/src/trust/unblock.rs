@@ -95,7 +95,7 @@ impl<S: System> Explorer<'_, S> {
             return None;
         }
         let is_it = |item: &Item| matches!(item.what, Alternative::Revisit { read, .. } if read == stuck);
-        let items = &mut self.frames[self.depth].items;
+        let items = &mut self.frame.items;
         let at = open + items[open..].iter().position(is_it)?;
         Some(items.remove(at))
     }

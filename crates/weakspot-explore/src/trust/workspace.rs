@@ -3,15 +3,14 @@
 
 use std::cell::RefCell;
 
-use super::{Explorer, Frame};
-use crate::graph::Graph;
+use super::{Explorer, Frames};
 use crate::linearise::Lineariser;
 use crate::system::{Repeated, System};
 
 /// Memory that an explorer has used, for the next one.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Frames,
     pub(super) lineariser: Lineariser,
     pub(super) map: Vec<u32>,
     pub(super) script: Vec<Repeated>,
@@ -38,14 +37,11 @@ impl Workspace {
         SPARE.set(Some(self));
     }
 
-    /// With one frame at least, and nothing to come back to.
+    /// With nothing to come back to.
     pub(super) fn emptied(mut self) -> Self {
         for frame in &mut self.frames {
             frame.items.clear();
             frame.order.clear();
-        }
-        if self.frames.is_empty() {
-            self.frames.push(Frame::new(Graph::new(0, std::iter::empty())));
         }
         self
     }
@@ -54,7 +50,9 @@ impl Workspace {
 impl<S: System> Explorer<'_, S> {
     /// The memory, for the next explorer.
     pub fn into_workspace(self) -> Workspace {
-        let Self { mut frames, lineariser, map, script, .. } = self;
+        let Self { frame, mut below, spare: mut frames, lineariser, map, script, .. } = self;
+        frames.append(&mut below);
+        frames.push(frame);
         let mut left = BYTES_TO_KEEP;
         frames.retain_mut(|frame| {
             frame.graph.set_above(None);

@@ -112,10 +112,13 @@ impl Clocks {
     fn widen(&mut self, threads: usize) {
         let stride = threads.div_ceil(LANES);
         if stride > self.stride {
-            let old = std::mem::replace(self, Self { stride, lanes: Vec::new() });
-            self.resize(old.rows());
-            for row in 0..old.rows() as u32 {
-                self.row_mut(row)[..old.stride].copy_from_slice(old.row(row));
+            let (rows, old) = (self.rows(), self.stride);
+            self.stride = stride;
+            self.resize(rows);
+            for row in (0..rows).rev() {
+                // The rows before it are still where they were.
+                self.lanes.copy_within(row * old..(row + 1) * old, row * stride);
+                self.lanes[row * stride + old..(row + 1) * stride].fill([0; LANES]);
             }
         }
     }

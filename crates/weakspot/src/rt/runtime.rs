@@ -22,7 +22,7 @@ use super::memory::{Birth, Freed};
 use super::objects::Object;
 use super::script::{Script, Taken};
 use super::slot::{self, Homes};
-use super::spare;
+use super::spare::{self, Run};
 use super::statics;
 use super::strength::Strengthened;
 use super::tracked::Unfinished;
@@ -77,6 +77,8 @@ pub(crate) enum Company {
 pub(crate) struct State {
     /// By thread.
     pub(crate) lanes: Vec<Lane>,
+    /// Those of threads of other models, which have forgotten them, for the next thread.
+    spare_lanes: Vec<Lane>,
     numbers: ThreadNumbers,
     pub(crate) objects: Vec<Object>,
     /// Where atomics are.
@@ -103,6 +105,7 @@ impl State {
     fn empty() -> Self {
         Self {
             lanes: Vec::new(),
+            spare_lanes: Vec::new(),
             numbers: FxHashMap::default(),
             objects: Vec::new(),
             homes: Homes::default(),
@@ -120,12 +123,19 @@ impl State {
         if self.lanes.iter_mut().any(|lane| lane.berth.is_taken()) {
             return false;
         }
-        self.lanes.truncate(1);
         self.numbers.clear();
         self.forget_run();
+        self.spare_lanes.extend(self.lanes.drain(1..));
         self.causality.restart();
         self.script = Script::default();
         true
+    }
+
+    /// Makes room for so many threads.
+    fn widen(&mut self, threads: usize) {
+        let Self { lanes, spare_lanes, causality, .. } = self;
+        lanes.resize_with(threads, || spare_lanes.pop().unwrap_or_else(Lane::new));
+        causality.widen(threads);
     }
 
     /// Forgets what happened in a run.
@@ -170,6 +180,8 @@ pub(crate) struct Runtime {
     /// A wait with a timeout times out once at most, for each thread and place: for searches that do not see that a loop
     /// comes round again.
     pub(crate) times_out_once: Cell<bool>,
+    /// What happens in the first execution is kept, to be compared with another one.
+    pub(crate) keeps_first: Cell<bool>,
     /// Accesses to cells last until they are over, see `Builder::lasting`.
     pub(crate) lasting: Cell<bool>,
     /// Operations that are made stronger.
@@ -195,7 +207,7 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     pub(crate) fn new(model: MemoryModel, max_threads: usize, body: Body) -> Self {
-        let (state, counts) = spare::take_run();
+        let Run { state, counts, freed } = spare::take_run();
         Self {
             run: Cell::new(0),
             token: Cell::new(0),
@@ -211,6 +223,7 @@ impl Runtime {
             its_turn: Cell::new(false),
             buffered: Cell::new(false),
             times_out_once: Cell::new(false),
+            keeps_first: Cell::new(true),
             lasting: Cell::new(true),
             strengthened: Strengthened::default(),
             thread: Cell::new(0),
@@ -223,7 +236,7 @@ impl Runtime {
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             failure: RefCell::new(None),
-            freed: Freed::default(),
+            freed,
             pulse: watchdog::pulse(),
         }
     }
@@ -322,16 +335,18 @@ impl Runtime {
 
     fn post_as(&self, operation: Operation, what: &'static str, place: Place, takes_steps: bool) -> i64 {
         let thread = self.thread.get();
-        let last_owner_of = self.state().lanes[thread as usize].last_owner_of;
-        if let Some(owner) = last_owner_of {
-            super::counts::check_destructor(self, owner);
-        }
         let suspender = {
-            let state = &mut *self.state();
+            let mut state = self.state();
             let lane = &mut state.lanes[thread as usize];
             if lane.unwinding && !std::thread::panicking() {
                 lane.unwinding = false;
             }
+            if let Some(owner) = lane.last_owner_of {
+                drop(state);
+                super::counts::check_destructor(self, owner);
+                state = self.state();
+            }
+            let state = &mut *state;
             if let Some(result) = state.take_unposted(thread, operation, what, place) {
                 return result;
             }
@@ -549,9 +564,7 @@ impl Runtime {
         }
         let mut state = self.state();
         state.numbers.clone_from(numbers);
-        let threads = numbers.len() + 1;
-        state.lanes.resize_with(threads, Lane::new);
-        state.causality.widen(threads);
+        state.widen(numbers.len() + 1);
     }
 
     /// The number of a thread that the current one starts.
@@ -572,10 +585,8 @@ impl Runtime {
             state = self.state();
         }
         let number = state.lanes.len() as u32;
-        state.lanes.push(Lane::new());
         state.numbers.insert((parent, nth), number);
-        let threads = state.lanes.len();
-        state.causality.widen(threads);
+        state.widen(number as usize + 1);
         Ok(number)
     }
 }
@@ -584,7 +595,8 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         self.state.get_mut().give_values_back();
         self.state.get_mut().homes.publish();
+        self.freed.release();
         let state = std::mem::replace(self.state.get_mut(), State::empty());
-        spare::keep_run(state, self.counts.take());
+        spare::keep_run(Run { state, counts: self.counts.take(), freed: std::mem::take(&mut self.freed) });
     }
 }

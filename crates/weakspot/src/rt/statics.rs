@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Who has the statics.
 static OWNER: Mutex<Option<u64>> = Mutex::new(None);
@@ -28,11 +28,21 @@ pub(crate) fn is_checking() -> bool {
 /// Models that are explored at the same time; one more has to wait.
 pub(crate) const MOST_MODELS: usize = 1 << 8;
 
-/// Which numbers belong to models that are explored now.
-static NUMBERS: Mutex<[bool; MOST_MODELS]> = Mutex::new([false; MOST_MODELS]);
+/// The numbers of models that are explored now.
+struct Numbers {
+    taken: [bool; MOST_MODELS],
+    /// Models that wait for one. To wake somebody is a call of the system, even if nobody is there.
+    waiting: usize,
+}
+
+static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { taken: [false; MOST_MODELS], waiting: 0 });
 /// No number was ever higher than this.
 static MOST_AT_ONCE: AtomicU64 = AtomicU64::new(0);
 static NUMBER_GIVEN_BACK: Condvar = Condvar::new();
+
+fn numbers() -> MutexGuard<'static, Numbers> {
+    NUMBERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A model that is explored, which may have the statics until this is dropped.
 pub(crate) struct Claim(u64);
@@ -40,11 +50,17 @@ pub(crate) struct Claim(u64);
 impl Claim {
     /// A model that has none yet.
     pub(crate) fn new() -> Self {
-        let numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
-        let all_taken = |numbers: &mut [bool; MOST_MODELS]| !numbers.contains(&false);
-        let mut numbers = NUMBER_GIVEN_BACK.wait_while(numbers, all_taken).unwrap_or_else(PoisonError::into_inner);
-        let number = numbers.iter().position(|taken| !taken).expect("invariant: one is free");
-        numbers[number] = true;
+        let mut numbers = numbers();
+        let number = loop {
+            if let Some(number) = numbers.taken.iter().position(|taken| !taken) {
+                break number;
+            }
+            numbers.waiting += 1;
+            numbers = NUMBER_GIVEN_BACK.wait(numbers).unwrap_or_else(PoisonError::into_inner);
+            numbers.waiting -= 1;
+        };
+        numbers.taken[number] = true;
+        drop(numbers);
         CHECKING.set(true);
         MOST_AT_ONCE.fetch_max(number as u64 + 1, Ordering::Relaxed);
         Self(number as u64)
@@ -59,8 +75,7 @@ impl Claim {
 /// Is the model with this number explored now?
 #[allow(dead_code, reason = "not everywhere are there tokens")]
 pub(crate) fn is_explored(number: u64) -> bool {
-    let numbers = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
-    numbers.get(number as usize).is_some_and(|&taken| taken)
+    numbers().taken.get(number as usize).is_some_and(|&taken| taken)
 }
 
 /// Was a model with this number ever explored?
@@ -78,8 +93,11 @@ impl Drop for Claim {
             GIVEN_BACK.notify_all();
         }
         drop(owner);
-        NUMBERS.lock().unwrap_or_else(PoisonError::into_inner)[self.0 as usize] = false;
-        NUMBER_GIVEN_BACK.notify_one();
+        let mut numbers = numbers();
+        numbers.taken[self.0 as usize] = false;
+        if numbers.waiting > 0 {
+            NUMBER_GIVEN_BACK.notify_one();
+        }
     }
 }
 

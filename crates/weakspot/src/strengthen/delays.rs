@@ -19,7 +19,7 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
@@ -100,8 +100,14 @@ pub(crate) fn of_run(log: &[Happened], model: MemoryModel) -> Delays {
     if log.len() > LONGEST {
         return Delays { clause: Vec::new(), pair: None };
     }
-    let (acts, whose) = acts_of_run(log, model);
-    finish(acts, &whose, model)
+    let (mut acts, whose) = acts_of_run(log, model);
+    let (clause, pair) = clause(&mut acts, model);
+    Delays { clause, pair: pair.map(|pair| parties(&whose, pair)) }
+}
+
+/// What the log says of two operations.
+fn parties(whose: &[Happened], (store, later): (usize, usize)) -> (Party, Party) {
+    (Party::of(&whose[store]), Party::of(&whose[later]))
 }
 
 /// The operations of a run on store buffers, and what the log says of each.
@@ -176,7 +182,7 @@ pub(crate) fn of_finding(execution: &[Happened], write: usize, model: MemoryMode
     }
     let access = execution.len() - 1;
     let mut acts: Vec<Act> = execution.iter().enumerate().map(|(time, happened)| act(happened, model, time)).collect();
-    let mut follows = Follows::new(model);
+    let mut follows = Follows::new(model, &acts);
     for (index, act) in acts[..access].iter_mut().enumerate() {
         let follows_from_it = index == write || follows.includes(act);
         follows.note(act, follows_from_it);
@@ -187,11 +193,9 @@ pub(crate) fn of_finding(execution: &[Happened], write: usize, model: MemoryMode
     if follows.includes_by_its_thread(&acts[access]) {
         return None;
     }
-    let mut delays = finish(acts.clone(), execution, model);
-    if let Some(later) = first_to_overtake(&acts, write) {
-        delays.pair = Some((Party::of(&execution[write]), Party::of(&execution[later])));
-    }
-    Some(delays)
+    let own = first_to_overtake(&acts, write).map(|later| (write, later));
+    let (clause, pair) = clause(&mut acts, model);
+    Some(Delays { clause, pair: own.or(pair).map(|pair| parties(execution, pair)) })
 }
 
 /// What comes before a store although its thread does it later.
@@ -207,27 +211,42 @@ fn first_to_overtake(acts: &[Act], store: usize) -> Option<usize> {
 /// What follows from a write, by the relation of the memory model.
 struct Follows {
     model: MemoryModel,
-    /// Threads all of whose further operations follow.
-    strictly: FxHashSet<u32>,
-    /// Pending stores that follow, by thread: their objects, and those before the last store fence.
-    stores: FxHashMap<u32, (FxHashSet<u32>, bool)>,
-    /// Objects that an operation which follows has written.
-    written: FxHashSet<u32>,
-    /// Objects that an operation which follows has accessed.
-    accessed: FxHashSet<u32>,
-    /// Who wrote an object last, and was it a plain store?
-    last: FxHashMap<u32, (u32, bool)>,
+    /// By thread.
+    threads: Vec<Following>,
+    /// By object.
+    objects: Vec<Touched>,
+}
+
+/// What follows in a thread.
+#[derive(Default, Clone)]
+struct Following {
+    /// All of its further operations do.
+    strictly: bool,
+    /// The objects of pending stores that do.
+    stores: Vec<u32>,
+    /// There was a store fence behind the first of them.
+    fenced: bool,
+}
+
+/// What was done to an object.
+#[derive(Default, Clone, Copy)]
+struct Touched {
+    /// An operation that follows has written it.
+    written: bool,
+    /// An operation that follows has accessed it.
+    accessed: bool,
+    /// Who wrote it last, and was it a plain store?
+    last: Option<(u32, bool)>,
 }
 
 impl Follows {
-    fn new(model: MemoryModel) -> Self {
+    fn new(model: MemoryModel, acts: &[Act]) -> Self {
+        let threads = acts.iter().map(|act| act.thread + 1).max().unwrap_or(0);
+        let objects = acts.iter().filter_map(|act| act.kind.access()).map(|(object, _)| object + 1).max().unwrap_or(0);
         Self {
             model,
-            strictly: FxHashSet::default(),
-            stores: FxHashMap::default(),
-            written: FxHashSet::default(),
-            accessed: FxHashSet::default(),
-            last: FxHashMap::default(),
+            threads: vec![Following::default(); threads as usize],
+            objects: vec![Touched::default(); objects as usize],
         }
     }
 
@@ -236,68 +255,67 @@ impl Follows {
     }
 
     fn includes_by_its_thread(&self, act: &Act) -> bool {
-        if self.strictly.contains(&act.thread) {
-            return true;
+        let Following { strictly, stores, fenced } = &self.threads[act.thread as usize];
+        if *strictly || stores.is_empty() {
+            return *strictly;
         }
-        let Some((objects, fenced)) = self.stores.get(&act.thread) else { return false };
         match act.kind {
             Kind::Load(_) | Kind::Local | Kind::StoreFence => false,
             Kind::Barrier(_) => true,
-            Kind::Store(object) => self.model != MemoryModel::Pso || *fenced || objects.contains(&object),
-            Kind::LooseAtomic { object, .. } => objects.contains(&object),
+            Kind::Store(object) => self.model != MemoryModel::Pso || *fenced || stores.contains(&object),
+            Kind::LooseAtomic { object, .. } => stores.contains(&object),
         }
     }
 
     fn includes_by_conflict(&self, act: &Act) -> bool {
         let Some((object, writes)) = act.kind.access() else { return false };
+        let Touched { written, accessed, last } = self.objects[object as usize];
         if writes {
-            return self.accessed.contains(&object);
+            return accessed;
         }
         // A load that is served by the own pending store waits for nobody.
-        let is_own = matches!(act.kind, Kind::Load(_)) && self.last.get(&object) == Some(&(act.thread, true));
-        !is_own && self.written.contains(&object)
+        let is_own = matches!(act.kind, Kind::Load(_)) && last == Some((act.thread, true));
+        !is_own && written
     }
 
     fn note(&mut self, act: &Act, follows: bool) {
         let Act { thread, kind, .. } = *act;
-        if let (Kind::StoreFence, Some((_, fenced))) = (kind, self.stores.get_mut(&thread)) {
-            *fenced = true;
-        }
-        if let Some((object, true)) = kind.access() {
-            self.last.insert(object, (thread, matches!(kind, Kind::Store(_))));
-        }
-        if !follows {
-            return;
-        }
+        let own = &mut self.threads[thread as usize];
+        own.fenced |= kind == Kind::StoreFence && !own.stores.is_empty();
         if let Some((object, writes)) = kind.access() {
-            self.accessed.insert(object);
+            let touched = &mut self.objects[object as usize];
             if writes {
-                self.written.insert(object);
+                touched.last = Some((thread, matches!(kind, Kind::Store(_))));
             }
+            touched.accessed |= follows;
+            touched.written |= follows && writes;
         }
-        if let Kind::Store(object) = kind {
-            self.stores.entry(thread).or_default().0.insert(object);
-        } else {
-            self.strictly.insert(thread);
+        match kind {
+            Kind::Store(object) if follows => {
+                if !own.stores.contains(&object) {
+                    own.stores.push(object);
+                }
+            }
+            _ => own.strictly |= follows,
         }
     }
 }
 
-/// Clause and pair of an execution whose operations have their times.
-fn finish(mut acts: Vec<Act>, whose: &[Happened], model: MemoryModel) -> Delays {
+/// The clause of an execution whose operations have their times, and a store that is delayed with what comes before it.
+fn clause(acts: &mut [Act], model: MemoryModel) -> (Vec<Candidate>, Option<(usize, usize)>) {
     let mut clause = BTreeSet::new();
     let mut pair = None;
-    let mut threads: Vec<u32> = acts.iter().map(|act| act.thread).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    for thread in threads {
-        let own: Vec<usize> = (0..acts.len()).filter(|&index| acts[index].thread == thread).collect();
-        if let Some(found) = mark_late(&mut acts, &own) {
-            pair = pair.or_else(|| Some((Party::of(&whose[found.0]), Party::of(&whose[found.1]))));
-            changes(&acts, &own, model, &mut clause);
+    let threads = acts.iter().map(|act| act.thread + 1).max().unwrap_or(0);
+    let mut own = Vec::new();
+    for thread in 0..threads {
+        own.clear();
+        own.extend((0..acts.len()).filter(|&index| acts[index].thread == thread));
+        if let Some(found) = mark_late(acts, &own) {
+            pair = pair.or(Some(found));
+            changes(acts, &own, model, &mut clause);
         }
     }
-    Delays { clause: clause.into_iter().collect(), pair }
+    (clause.into_iter().collect(), pair)
 }
 
 /// Marks the stores that something later in the source overtakes; the last of them with what overtakes it first.

@@ -95,15 +95,22 @@ impl<'a, M: Memory> Access<'a, M> {
     pub(super) fn load(&self, order: Ordering) -> u64 {
         check_load_order(order);
         self.strengthen(order);
+        let again = self.runtime.load_again(self.again("load"), sync_of(order));
+        again.unwrap_or_else(|| self.load_anew(sync_of(order)))
+    }
+
+    /// A load that is not the next step of a script, or not yet.
+    #[inline(never)]
+    fn load_anew(&self, sync: Sync) -> u64 {
         let bits = loop {
-            if let Some(bits) = self.runtime.load_again(self.again("load"), sync_of(order)) {
-                return bits;
-            }
             if let Some(bits) = self.runtime.load(self.object, || self.get(), self.place) {
                 break bits;
             }
+            if let Some(bits) = self.runtime.load_again(self.again("load"), sync) {
+                return bits;
+            }
         };
-        self.runtime.synchronise_load(self.object, sync_of(order));
+        self.runtime.synchronise_load(self.object, sync);
         self.check_making(false);
         bits
     }
@@ -116,20 +123,35 @@ impl<'a, M: Memory> Access<'a, M> {
             self.runtime.fence(FenceKind::StoreStore, self.place);
         }
         let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
-        loop {
-            self.runtime.note_store(!interlocked);
-            if self.runtime.store_again(self.again("store"), bits, interlocked, sync_of(order)) {
-                return self.slot.set_again(self.runtime, self.object, bits);
-            }
-            if self.runtime.store(self.object, bits, interlocked, self.place).is_some() {
-                break;
+        if !self.store_again(bits, interlocked, sync_of(order)) {
+            self.store_anew(bits, interlocked, sync_of(order));
+        }
+    }
+
+    /// A store that is the next step of a script; false if it is not.
+    #[inline]
+    fn store_again(&self, bits: u64, interlocked: bool, sync: Sync) -> bool {
+        self.runtime.note_store(!interlocked);
+        let again = self.runtime.store_again(self.again("store"), bits, interlocked, sync);
+        if again {
+            self.slot.set_again(self.runtime, self.object, bits);
+        }
+        again
+    }
+
+    /// One that is not, or not yet.
+    #[inline(never)]
+    fn store_anew(&self, bits: u64, interlocked: bool, sync: Sync) {
+        while self.runtime.store(self.object, bits, interlocked, self.place).is_none() {
+            if self.store_again(bits, interlocked, sync) {
+                return;
             }
         }
         self.set(bits);
         if interlocked {
-            self.runtime.synchronise_store(self.object, sync_of(order));
+            self.runtime.synchronise_store(self.object, sync);
         } else {
-            self.runtime.synchronise_plain_store(self.object, sync_of(order), self.place);
+            self.runtime.synchronise_plain_store(self.object, sync, self.place);
         }
         self.check_making(true);
     }
@@ -170,20 +192,46 @@ impl<'a, M: Memory> Access<'a, M> {
         new: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
         let drains_all = self.strengthen(order) != Ordering::Relaxed || self.runtime.is_behind_fence();
-        let syncs @ (success, failure) = (sync_of(order), sync_of(failure));
+        let syncs = (sync_of(order), sync_of(failure));
+        let again = self.update_again(what, drains_all, syncs, &new);
+        again.unwrap_or_else(|| self.update_anew(what, drains_all, syncs, &new))
+    }
+
+    /// A read-modify-write that is the next step of a script: what it read. Nothing if it is not.
+    #[inline]
+    fn update_again(
+        &self,
+        what: &'static str,
+        drains_all: bool,
+        syncs: (Sync, Sync),
+        new: &impl Fn(u64) -> Option<u64>,
+    ) -> Option<u64> {
+        let old = self.runtime.update_again(self.again(what), drains_all, syncs, new)?;
+        if let Some(bits) = new(old) {
+            self.slot.set_again(self.runtime, self.object, bits);
+        }
+        Some(old)
+    }
+
+    /// One that is not, or not yet.
+    #[inline(never)]
+    fn update_anew(
+        &self,
+        what: &'static str,
+        drains_all: bool,
+        syncs @ (success, failure): (Sync, Sync),
+        new: &impl Fn(u64) -> Option<u64>,
+    ) -> u64 {
         let probe = |bits: Option<u64>| {
             let bits = bits.unwrap_or_else(|| self.get());
             (bits, new(bits).map_or(Effect::Reads, Effect::Writes))
         };
         let old = loop {
-            if let Some(old) = self.runtime.update_again(self.again(what), drains_all, syncs, &new) {
-                if let Some(bits) = new(old) {
-                    self.slot.set_again(self.runtime, self.object, bits);
-                }
-                return old;
-            }
             if let Some(old) = self.runtime.rmw(self.object, drains_all, &probe, what, self.place) {
                 break old;
+            }
+            if let Some(old) = self.update_again(what, drains_all, syncs, new) {
+                return old;
             }
         };
         match new(old) {
