@@ -178,7 +178,7 @@ pub enum LeftOut {
     LongLoop,
     /// The loop ends by itself sometimes, which was noticed late: what comes after its end elsewhere.
     Unsure,
-    /// The loop counts its rounds and fails after many: the failure.
+    /// The loop counts its rounds and fails after some: the failure.
     Fails,
     /// The loop waits for something that is no event, and went on when it had changed: what comes then.
     Unseen,

@@ -233,7 +233,7 @@ impl<'s, S: System> Explorer<'s, S> {
         self
     }
 
-    /// Takes scheduling to be fair: a loop that says it waits and fails after many rounds without news waits.
+    /// Takes scheduling to be fair: a loop that says it waits and fails after some rounds without news waits.
     #[must_use]
     pub fn with_fair_loops(mut self, fair: bool) -> Self {
         self.loops.is_fair = fair;

@@ -37,9 +37,10 @@ pub struct Builder {
     /// that are explored in all ways. Of loops with more rounds only the first two and the last are, and the report says
     /// so.
     pub max_spins: u32,
-    /// Take scheduling to be fair: a loop with `spin_loop` or `yield_now` that fails after more than `max_spins` rounds
-    /// without news from other threads (`assert!(rounds < 1000)`) is taken to wait; if nobody can end its waiting, that is
-    /// a livelock. Otherwise the failure is reported, since no real scheduler promises anything.
+    /// Take scheduling to be fair: a loop with `spin_loop` or `yield_now` that fails after some rounds without news from
+    /// other threads (`assert!(rounds < 1000)`) is taken to wait; if nobody can end its waiting, that is a livelock.
+    /// Otherwise the failure is reported, since no real scheduler promises anything. A thread that has gone round no more
+    /// than `max_spins` times and then does more than look before it fails is taken to fail for another reason.
     pub fair: bool,
     /// An access to a cell lasts until its call is over or its pointer is dropped: who gives up a lock, or wakes somebody,
     /// while it lasts, lets others race with it. Otherwise what an access does last is taken to come after it, as in loom.

@@ -425,10 +425,9 @@ impl Visitor<Live<'_>> for Judge<'_> {
             Ending::Wrong => runtime.failure.take(),
             Ending::Deadlock => Some(runtime.deadlock()),
             Ending::Livelock => {
-                let livelock = runtime.livelock();
-                let ends = runtime.ends_nevertheless();
-                self.report.blocked += u64::from(ends);
-                (!ends).then_some(livelock)
+                let livelock = runtime.livelock_unless_it_ends();
+                self.report.blocked += u64::from(livelock.is_none());
+                livelock
             }
             Ending::TooLong => Some(longest_loop(runtime, self.builder.max_events)),
         };

@@ -151,9 +151,6 @@ fn run(builder: &Builder, runtime: &Runtime, model: MemoryModel, moves: &[Move],
             Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
         }
         Rest::Deadlock => Some(runtime.deadlock()),
-        Rest::Livelock => {
-            let livelock = runtime.livelock();
-            (!runtime.ends_nevertheless()).then_some(livelock)
-        }
+        Rest::Livelock => runtime.livelock_unless_it_ends(),
     }
 }

@@ -115,8 +115,8 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
                  explored"
             }
             LeftOut::Fails => {
-                "fails after more rounds than `max_spins` without news from other threads: it was taken to wait, since a \
-                 fair scheduler would let the others go on"
+                "fails after some rounds without news from other threads: it was taken to wait, since a fair scheduler would \
+                 let the others go on"
             }
             LeftOut::Unseen => {
                 "waits for something that weakspot does not see (a `std` static or thread-local?): it went on although nothing \

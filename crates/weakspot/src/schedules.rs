@@ -411,10 +411,9 @@ impl<'b, 'r> Search<'b, 'r> {
             }
             Rest::Deadlock => Some(runtime.deadlock()),
             Rest::Livelock => {
-                let livelock = runtime.livelock();
-                let ends = runtime.ends_nevertheless();
-                self.judge.report.blocked += u64::from(ends);
-                (!ends).then_some(livelock)
+                let livelock = runtime.livelock_unless_it_ends();
+                self.judge.report.blocked += u64::from(livelock.is_none());
+                livelock
             }
         };
         if runtime.counts.borrow().found {

@@ -495,28 +495,6 @@ fn schedules_with_few_preemptions_go_to_the_end_of_a_loop_with_a_bound() {
     assert!(report.to_string().contains("out of patience"), "{report}");
 }
 
-#[test]
-fn a_guard_against_waiting_for_ever_is_no_failure_where_scheduling_is_fair() {
-    let fair = || Builder { fair: true, ..Builder::default() };
-    for rounds in [30, 100, 900] {
-        let report = fair().check(impatient(rounds));
-        assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{rounds} rounds: {report}");
-        assert!(report.left_out[0].why.contains("taken to wait"), "{report}");
-    }
-    assert_eq!(fair().check(impatient(10)).verdict, Verdict::Failed);
-    let nobody = fair().check(|| {
-        let flag = AtomicBool::new(false);
-        for _ in 0..100 {
-            if flag.load(Acquire) {
-                return;
-            }
-            hint::spin_loop();
-        }
-        panic!("out of patience");
-    });
-    assert_eq!(nobody.verdict, Verdict::Failed, "{nobody}");
-}
-
 /// A thread that takes what there is until nobody brings any more.
 fn collect(bring: usize) -> Report {
     check(move || {

@@ -11,8 +11,11 @@
 //! A loop that asks a clock ends after another number of rounds when it is tried out once more. No schedule says when
 //! such a loop ends; it is taken to go on.
 //!
-//! A loop that fails after many rounds (`assert!(rounds < 1000)`) may be one that waits, with a guard against waiting for
-//! ever. Whoever takes fair scheduling for granted wants it to be taken so.
+//! A loop that fails after some rounds (`assert!(rounds < 1000)`) may be one that waits, with a guard against waiting for
+//! ever. Whoever takes fair scheduling for granted wants it to be taken so: loom lets a thread that yields go on only when
+//! another one has made a step, and there are tests that count on it with no more than four rounds. After as few rounds as
+//! are all explored the thread must do nothing but look between its last round and the failure: one that gives up, does
+//! something else and fails then has another reason.
 //!
 //! A thread is deterministic, so the answer depends on nothing but the results it was given, and is kept under a hash of
 //! these. A loop that has been tried out [`FULL_PROBES`] times with different results and never ended is tried out for
@@ -49,6 +52,8 @@ const PASSES_PER_ROUND: u32 = 4;
 const MOST_STEPS: u32 = 5_000;
 /// Rounds of a loop with an end that are all explored, unless somebody says another number.
 const EXACT_ROUNDS: u32 = 16;
+/// Rounds like the last one after which a failure may be a guard against waiting for ever.
+const GUARDED_ROUNDS: u32 = 1;
 /// Answers that are kept.
 const MOST_ANSWERS: usize = 1 << 16;
 
@@ -63,7 +68,7 @@ pub(super) enum Fate {
     Winds,
     /// The thread gets out, but not after the same number of rounds each time: it looks at a clock.
     Wanders,
-    /// After more rounds than are explored the thread fails.
+    /// The thread fails after some rounds, as one does that has waited too long.
     Fails,
 }
 
@@ -397,9 +402,10 @@ impl<S: System> Explorer<'_, S> {
             if number >= FEWEST_ROUNDS && passes > most_passes {
                 break;
             }
-            let Some(steps) = self.solo_round(&mut solo, round.last, marker) else {
-                return self.fate_of_leaving(solo.thread, alike);
-            };
+            let (steps, comes_round) = self.solo_round(&mut solo, round.last, marker);
+            if !comes_round {
+                return self.fate_of_leaving(solo.thread, alike, &steps);
+            }
             passes += self.system.idle_passes(solo.thread);
             all_alike &= steps == pattern;
             alike += u32::from(all_alike);
@@ -407,23 +413,26 @@ impl<S: System> Explorer<'_, S> {
         if all_alike { Fate::Endless } else { Fate::Winds }
     }
 
-    /// A thread that says that it waits and fails after many rounds counts them because it does not expect to wait so
+    /// A thread that says that it waits and fails after some rounds counts them because it does not expect to wait so
     /// long: others would be scheduled meanwhile. If there are none who could end its waiting, that is a livelock.
-    fn fate_of_leaving(&self, thread: ThreadId, alike: u32) -> Fate {
+    fn fate_of_leaving(&self, thread: ThreadId, alike: u32, steps: &[Step]) -> Fate {
         let fails = matches!(self.system.pending(thread), Pending::Failed);
-        if self.loops.is_fair && fails && alike > self.loops.exact_rounds { Fate::Fails } else { Fate::Leaves(alike) }
+        let only_looks = steps.iter().all(|step| step.written.is_none());
+        let is_guard = alike > self.loops.exact_rounds || alike >= GUARDED_ROUNDS && only_looks;
+        if self.loops.is_fair && fails && is_guard { Fate::Fails } else { Fate::Leaves(alike) }
     }
 
-    /// What the thread does until it passes the marker again; nothing if it does not.
-    fn solo_round(&mut self, solo: &mut Solo, last: u32, marker: Token) -> Option<Vec<Step>> {
+    /// What the thread does until it passes the marker again, and whether it does.
+    fn solo_round(&mut self, solo: &mut Solo, last: u32, marker: Token) -> (Vec<Step>, bool) {
         let mut steps = Vec::new();
         for _ in 0..MOST_STEPS {
-            steps.push(self.solo_step(solo, last)?);
+            let Some(step) = self.solo_step(solo, last) else { break };
+            steps.push(step);
             if self.system.marker(solo.thread) == marker {
-                return Some(steps);
+                return (steps, true);
             }
         }
-        None
+        (steps, false)
     }
 
     /// What memory holds: what was written last of what happens before the event `last`, or of all.

@@ -10,7 +10,7 @@ use weakspot_explore::system::LeftOut;
 use super::lane::{Effect, Operation};
 use super::runtime::{Mode, Runtime};
 use super::stacks;
-use crate::failure::SourcePlace;
+use crate::failure::{Failure, SourcePlace};
 
 /// Turns that threads get until one of them comes to its end.
 const TURNS: usize = 2_000;
@@ -38,25 +38,31 @@ impl Runtime {
         self.mode.set(Mode::Explored);
     }
 
-    /// Nobody can end the waiting of the threads that are left, as far as can be seen. Lets them go on nevertheless: true if
-    /// all come to their end without a panic. Then they wait for something that is no event, and their loops are named.
-    pub(crate) fn ends_nevertheless(&self) -> bool {
+    /// Nobody can end the waiting of the threads that are left, as far as can be seen. Lets them go on nevertheless: nothing
+    /// if all come to their end without a panic. Then they wait for something that is no event, and their loops are named.
+    /// Otherwise it is a livelock, and what they do at last, if they panic, is told as well.
+    pub(crate) fn livelock_unless_it_ends(&self) -> Option<Failure> {
+        let mut livelock = self.livelock();
         let loops: Vec<_> = {
             let state = self.state();
             let waiting = state.lanes.iter().filter(|lane| lane.marker != 0 && Self::is_there(lane.operation));
             waiting.map(|lane| SourcePlace::from(lane.marker_place)).collect()
         };
         self.mode.set(Mode::Free);
-        self.has_panicked.set(false);
+        self.free_panic.take();
         self.run_free();
-        let ends = self.is_over() && !self.has_panicked.get();
+        let panic = self.free_panic.take();
+        let ends = self.is_over() && panic.is_none();
         if ends {
             self.leave_behind();
             let _ = self.end_run();
             self.loops_left_out.borrow_mut().extend(loops.into_iter().map(|place| (place, LeftOut::Unseen)));
         }
         self.mode.set(Mode::Explored);
-        ends
+        if let Some(panic) = panic {
+            livelock.message += &format!("\n  if they go on waiting, {panic}");
+        }
+        (!ends).then_some(livelock)
     }
 
     fn is_there(operation: Operation) -> bool {

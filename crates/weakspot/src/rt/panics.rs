@@ -86,6 +86,13 @@ pub(crate) fn message_of(payload: &(dyn std::any::Any + Send)) -> String {
     }
 }
 
+/// A panic in one line.
+pub(super) fn in_words(failure: &Failure) -> String {
+    let thread = failure.thread.map(|thread| format!("thread {thread} panics: ")).unwrap_or_default();
+    let place = failure.place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
+    format!("{thread}{}{place}", failure.message)
+}
+
 /// The panic of a thread as a failure.
 pub(crate) fn take_failure(runtime: &Runtime, thread: u32, payload: Option<&(dyn std::any::Any + Send)>) -> Failure {
     let mut seen = std::mem::take(&mut runtime.state().lanes[thread as usize].seen);

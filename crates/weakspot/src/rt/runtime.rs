@@ -171,8 +171,8 @@ pub(crate) struct Runtime {
     /// The workers are in each other's way: the model has to be explored by one.
     pub(crate) in_the_way: Cell<bool>,
     pub(crate) mode: Cell<Mode>,
-    /// A thread has panicked while events happened at once.
-    pub(super) has_panicked: Cell<bool>,
+    /// The first panic of a thread while events happened at once: who, what and where.
+    pub(super) free_panic: RefCell<Option<String>>,
     /// The thread that is resumed takes the next step of the script itself.
     pub(crate) its_turn: Cell<bool>,
     /// Stores wait in simulated store buffers.
@@ -219,7 +219,7 @@ impl Runtime {
             threads_are_known: Cell::new(false),
             in_the_way: Cell::new(false),
             mode: Cell::new(Mode::Explored),
-            has_panicked: Cell::new(false),
+            free_panic: RefCell::new(None),
             its_turn: Cell::new(false),
             buffered: Cell::new(false),
             times_out_once: Cell::new(false),

@@ -110,10 +110,12 @@ fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
         Ok(()) => false,
         Err(payload) => {
             let explored = runtime.mode.get() == Mode::Explored;
+            let failure = panics::take_failure(runtime, thread, Some(&*payload));
             if explored {
-                runtime.note_failure(panics::take_failure(runtime, thread, Some(&*payload)));
+                runtime.note_failure(failure);
+            } else {
+                runtime.free_panic.borrow_mut().get_or_insert_with(|| panics::in_words(&failure));
             }
-            runtime.has_panicked.set(true);
             explored
         }
     };
