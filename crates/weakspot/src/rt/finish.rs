@@ -5,6 +5,8 @@
 //! any order, with events that happen at once: that is one of the SC executions, and all destructors run as they should.
 //! What does not end so (a real deadlock, a thread that failed) is left behind.
 
+use std::fmt::Write;
+
 use weakspot_explore::system::LeftOut;
 
 use super::lane::{Effect, Operation};
@@ -60,7 +62,7 @@ impl Runtime {
         }
         self.mode.set(Mode::Explored);
         if let Some(panic) = panic {
-            livelock.message += &format!("\n  if they go on waiting, {panic}");
+            let _ = write!(livelock.message, "\n  if they go on waiting, {panic}");
         }
         (!ends).then_some(livelock)
     }
