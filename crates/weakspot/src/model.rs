@@ -114,18 +114,20 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
         let judge = match (builder.seed, builder.max_preemptions) {
             (Some(seed), _) => schedules::random(builder, runtime, seed, start),
             (None, None) => {
-                let judge = if jobs::are_possible(builder) {
-                    jobs::search(builder, runtime, start)
-                } else {
-                    explore(builder, runtime, start, None)
+                let explore = || {
+                    if jobs::are_possible(builder) {
+                        jobs::search(builder, runtime, start)
+                    } else {
+                        explore(builder, runtime, start, None)
+                    }
                 };
-                step_by_step_if_need_be(builder, runtime, start, judge)
+                step_by_step_if_need_be(builder, runtime, start, explore)
             }
             (None, Some(most)) => {
                 let half = builder.max_duration.map(|most| most / 2);
                 let time = half.into_iter().chain([PATIENCE_IN_TIME]).min();
-                let judge = explore_for(builder, runtime, start, Some(PATIENCE), time);
-                let judge = step_by_step_if_need_be(builder, runtime, start, judge);
+                let explore = || explore_for(builder, runtime, start, Some(PATIENCE), time);
+                let judge = step_by_step_if_need_be(builder, runtime, start, explore);
                 if judge.report.bound == Some(Bound::Executions)
                     && builder.max_executions.is_none_or(|executions| executions > judge.explored())
                 {
@@ -165,13 +167,17 @@ fn step_by_step_if_need_be<'b>(
     builder: &'b Builder,
     runtime: &Runtime,
     start: Instant,
-    explored: Judge<'b>,
+    explore: impl Fn() -> Judge<'b>,
 ) -> Judge<'b> {
+    let explored = explore();
     let Some(Failure { kind: FailureKind::NotDeterministic, place, .. }) = &explored.report.failure else {
         return explored;
     };
     let place = place.as_ref().map(|place| format!(" (seen at {place})")).unwrap_or_default();
     runtime.finish_run(true);
+    if let Some(judge) = without_the_first(builder, runtime, &place, explore) {
+        return judge;
+    }
     let most = builder.max_preemptions.unwrap_or(FEW_PREEMPTIONS);
     let mut judge = schedules::bounded(builder, runtime, most, Some(PATIENCE_WITH_SCHEDULES), start);
     if judge.report.bound == Some(Bound::Executions) && builder.max_executions.is_none() {
@@ -191,6 +197,32 @@ fn step_by_step_if_need_be<'b>(
          count, which memory the allocator uses again or a hash map for example. So it was run schedule by schedule, with up to {most} preemptions"
     ));
     judge
+}
+
+/// What a static keeps may make the first execution of all different from the others: without that one, all may be as it
+/// should.
+fn without_the_first<'b>(
+    builder: &Builder,
+    runtime: &Runtime,
+    place: &str,
+    explore: impl Fn() -> Judge<'b>,
+) -> Option<Judge<'b>> {
+    let mut judge = explore();
+    // Everything begins anew then.
+    if runtime.counts.borrow().found {
+        return Some(judge);
+    }
+    let failure = judge.report.failure.as_ref();
+    let differs = failure.is_some_and(|failure| matches!(failure.kind, FailureKind::NotDeterministic));
+    runtime.finish_run(may_go_on(&judge.report));
+    if differs || repetition::is_random(builder, runtime) {
+        return None;
+    }
+    judge.report.notes.push(format!(
+        "the first execution of all did something that later ones do not do{place}, as it is if a `std` static or \
+         thread-local is initialised in it. What it did then was not explored"
+    ));
+    Some(judge)
 }
 
 fn verdict(report: &Report) -> Verdict {

@@ -102,6 +102,31 @@ fn what_a_static_keeps_from_the_first_run_is_no_difference() {
     assert!(!report.has_notes(), "{report}");
 }
 
+/// The making of what a static keeps has events of its own, once.
+#[test]
+fn what_is_initialised_in_the_first_run_does_not_weaken_the_answer() {
+    static CACHE: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let report = check(|| {
+        let make = || {
+            let atomic = AtomicUsize::new(2);
+            atomic.store(3, SeqCst);
+            atomic.load(SeqCst)
+        };
+        let shared = Arc::new(AtomicUsize::new(*CACHE.get_or_init(make)));
+        let theirs = shared.clone();
+        let thread = thread::spawn(move || theirs.fetch_add(1, SeqCst));
+        shared.fetch_add(1, SeqCst);
+        thread.join().unwrap();
+        assert_eq!(shared.load(SeqCst), 5);
+    });
+    assert_eq!((report.verdict, report.executions), (Verdict::Safe, 2), "{report}");
+    let text = report.to_string();
+    assert!(
+        text.contains("note: the first execution of all did something that later ones do not do (seen at"),
+        "{text}"
+    );
+}
+
 /// Some order of so many elements: another one each time.
 fn some_order(elements: usize, random: &std::sync::atomic::AtomicU64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..elements).collect();
