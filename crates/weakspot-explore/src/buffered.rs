@@ -92,6 +92,15 @@ struct Lane {
     rounds: u32,
 }
 
+impl Lane {
+    /// Forgets everything but its memory.
+    fn restart(&mut self) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        *self = Self { buffer, ..Self::default() };
+    }
+}
+
 /// Rounds that a thread goes on for when all rest, before it is another one's turn.
 const TURN: u32 = 50;
 
@@ -124,6 +133,8 @@ pub struct Buffered<'s, S: System> {
     about: Vec<Option<Pending>>,
     exact_rounds: u32,
     restless: bool,
+    /// How often a thread was roused, see [`Buffered::rest`].
+    roused: u64,
 }
 
 impl<'s, S: System> Buffered<'s, S> {
@@ -140,6 +151,7 @@ impl<'s, S: System> Buffered<'s, S> {
             about: Vec::new(),
             exact_rounds: 0,
             restless: false,
+            roused: 0,
         };
         this.restart();
         this
@@ -163,10 +175,12 @@ impl<'s, S: System> Buffered<'s, S> {
     pub fn restart(&mut self) {
         self.system.restart();
         let cells = self.system.cells();
-        self.memory = (0..cells).map(|cell| self.system.initial(cell as CellId)).collect();
-        self.writes = vec![0; cells];
+        self.memory.clear();
+        self.memory.extend((0..cells).map(|cell| self.system.initial(cell as CellId)));
+        self.writes.clear();
+        self.writes.resize(cells, 0);
         self.bound = cells as CellId;
-        self.lanes.clear();
+        self.lanes.iter_mut().for_each(Lane::restart);
         self.about.clear();
         self.version = 1;
         self.widen();
@@ -542,10 +556,16 @@ impl<'s, S: System> Buffered<'s, S> {
         match self.lanes.iter_mut().filter(rests).min_by_key(|lane| lane.rounds / TURN) {
             Some(lane) => {
                 lane.idle_at = 0;
+                self.roused += 1;
                 true
             }
             None => false,
         }
+    }
+
+    /// How often a thread that rests in a loop was roused because nobody could move.
+    pub fn times_roused(&self) -> u64 {
+        self.roused
     }
 
     /// Is the run over, and how? If only threads that rest in loops are left, one of them is roused instead.

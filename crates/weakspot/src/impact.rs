@@ -11,7 +11,8 @@
 //! has dropped then is a leak. All buffers are empty by then, so memory is what the threads have made of it.
 //!
 //! Live code can only be run from the start, so a path of the systematic search is the list of its choices. It ends where
-//! a state is reached that was reached before, which a fingerprint tells.
+//! a state is reached that was reached before, which a fingerprint tells. The moves up to the last choice are those of the
+//! run before, and are made again without looking for others.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -88,7 +89,8 @@ pub(crate) fn judge(runtime: &Runtime, builder: &Builder, borderlines: &[Borderl
     runtime.times_out_once.set(true);
     let mut system = Live { runtime };
     let machine = Buffered::new(&mut system, model).with_exact_rounds(builder.max_spins);
-    let mut search = Search { machine, runtime, model, moves: Vec::new(), start: Instant::now(), patience };
+    let mut search =
+        Search { machine, runtime, model, moves: Vec::new(), roused: Vec::new(), start: Instant::now(), patience };
     let impact = search.run(borderlines);
     runtime.finish_run(true);
     runtime.buffered.set(false);
@@ -103,12 +105,23 @@ enum Ended {
     GivenUp,
 }
 
+/// A choice of the systematic search.
+struct Choice {
+    /// Which of so many moves was made.
+    taken: usize,
+    count: usize,
+    /// How many moves were made before.
+    before: usize,
+}
+
 struct Search<'m, 'r> {
     machine: Buffered<'m, Live<'r>>,
     runtime: &'r Runtime,
     model: MemoryModel,
     /// What was done so far, as a schedule says it: see [`schedule_text`].
     moves: Vec<Move>,
+    /// Before which of these moves the machine had to rouse somebody.
+    roused: Vec<usize>,
     start: Instant,
     patience: Duration,
 }
@@ -142,6 +155,40 @@ impl Search<'_, '_> {
     fn restart(&mut self) {
         self.machine.restart();
         self.moves.clear();
+        self.roused.clear();
+    }
+
+    /// Makes the first moves of the run before again, and forgets the others; false if they are not possible any more.
+    fn repeat(&mut self, count: usize) -> bool {
+        let (mut moves, roused) = (std::mem::take(&mut self.moves), std::mem::take(&mut self.roused));
+        self.restart();
+        let mut roused = roused.into_iter().peekable();
+        for (at, &what) in moves[..count].iter().enumerate() {
+            if roused.next_if_eq(&at).is_some() {
+                self.machine.rest();
+                self.roused.push(at);
+            }
+            let what = match what {
+                Move::Commit { thread, cell: place } if thread < self.machine.threads() => {
+                    let cell = self.machine.cell_in_buffer(thread, place as usize);
+                    cell.map(|cell| Move::Commit { thread, cell })
+                }
+                Move::Step { thread, .. } if thread < self.machine.threads() => Some(what),
+                _ => None,
+            };
+            let Some(what) = what.filter(|&what| self.is_possible(what)) else { return false };
+            self.machine.make(what);
+        }
+        moves.truncate(count);
+        self.moves = moves;
+        true
+    }
+
+    fn is_possible(&mut self, what: Move) -> bool {
+        match what {
+            Move::Step { thread, .. } => self.machine.can_step(thread),
+            Move::Commit { thread, cell } => self.machine.can_commit(thread, cell),
+        }
     }
 
     fn make(&mut self, what: Move) {
@@ -172,7 +219,12 @@ impl Search<'_, '_> {
         if self.moves.len() > LONGEST_RUN {
             return Some(Ended::GivenUp);
         }
-        let failure = match self.machine.rest()? {
+        let before = self.machine.times_roused();
+        let rest = self.machine.rest();
+        if self.machine.times_roused() != before {
+            self.roused.push(self.moves.len());
+        }
+        let failure = match rest? {
             Rest::Complete => match self.runtime.end_run() {
                 Ok(()) => return Some(Ended::Well),
                 Err(message) => Failure::new(FailureKind::Leak, message),
@@ -255,7 +307,7 @@ impl Search<'_, '_> {
 
     /// All relaxed executions; `None` if there are too many.
     fn systematic(&mut self) -> Option<Ended> {
-        let mut path: Vec<(usize, usize)> = Vec::new();
+        let mut path: Vec<Choice> = Vec::new();
         let mut seen = FxHashSet::default();
         for _ in 0..SYSTEMATIC_RUNS {
             if self.start.elapsed() > self.patience / 2 {
@@ -266,22 +318,25 @@ impl Search<'_, '_> {
                 Ended::GivenUp => return None,
                 Ended::Well => {}
             }
-            while path.last().is_some_and(|&(taken, count)| taken + 1 == count) {
+            while path.last().is_some_and(|choice| choice.taken + 1 == choice.count) {
                 path.pop();
             }
             match path.last_mut() {
-                Some((taken, _)) => *taken += 1,
+                Some(choice) => choice.taken += 1,
                 None => return Some(Ended::Well),
             }
         }
         None
     }
 
-    /// Runs along a path of choices and extends it by first choices, up to a state that was seen before.
-    fn follow(&mut self, path: &mut Vec<(usize, usize)>, seen: &mut FxHashSet<u64>) -> Ended {
-        self.restart();
+    /// Runs along a path of choices, the last of which is a new one, and extends it by first choices, up to a state that
+    /// was seen before.
+    fn follow(&mut self, path: &mut Vec<Choice>, seen: &mut FxHashSet<u64>) -> Ended {
+        if !self.repeat(path.last().map_or(0, |choice| choice.before)) {
+            return Ended::GivenUp;
+        }
         let mut moves = Vec::new();
-        let mut depth = 0;
+        let mut depth = path.len().saturating_sub(1);
         loop {
             self.take_quiet_steps();
             if let Some(ended) = self.end() {
@@ -295,9 +350,9 @@ impl Search<'_, '_> {
                 if moves.len() > 1 && !seen.insert(self.machine.fingerprint()) {
                     return self.come_to_an_end();
                 }
-                path.push((0, moves.len()));
+                path.push(Choice { taken: 0, count: moves.len(), before: self.moves.len() });
             }
-            let taken = path[depth].0;
+            let taken = path[depth].taken;
             if taken >= moves.len() {
                 return Ended::GivenUp;
             }
