@@ -166,7 +166,7 @@ fn describe(
         return Ok(violations);
     }
     if program.assumes() {
-        return Ok(Vec::new());
+        return certain(program, options, explored);
     }
     let attacks = attack::attacks(program, options, side_states(options), budget, progress)?;
     if attacks.verdict == RobustVerdict::Robust {
@@ -176,6 +176,22 @@ fn describe(
     for found in explored.violations.values() {
         if (options.all || violations.is_empty()) && is_new((found.store.site, found.access.site), &violations) {
             add(&mut violations, Violation::of_monitor(program, options, found)?);
+        }
+    }
+    Ok(violations)
+}
+
+/// The violations of a program that assumes something: each with a relaxed execution in which that comes true, or none at
+/// all. A monitor also finds some in executions that go on where an `assume` is false, and those do not replay.
+fn certain(program: &Program, options: &CheckOptions, explored: &Outcome) -> Result<Vec<Violation>, InternalError> {
+    let mut violations = Vec::new();
+    for found in explored.violations.values() {
+        match Violation::of_monitor(program, options, found) {
+            Ok(violation) if violation.relaxed.is_some() && !violation.cycle.is_empty() => {
+                add(&mut violations, violation);
+            }
+            Ok(_) | Err(InternalError::Attack(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
         }
     }
     Ok(violations)

@@ -91,3 +91,21 @@ fn loops_that_are_meant_to_have_no_end_are_executions() {
         }
     }
 }
+
+/// The attack engine has the word only where no relaxed execution is known in which the assumptions come true.
+#[test]
+fn a_violation_in_which_assumptions_come_true_needs_no_other_engine() {
+    let answer = |assumed: u32, all: bool| {
+        let text = format!(
+            "shared x, y; thread a {{ x = 1; let r = y; assume(r == {assumed}); }} thread b {{ y = 1; let s = x; }}"
+        );
+        let program = compile(&SourceFile::new("test.weak", text)).unwrap().program;
+        let options = CheckOptions { engine: Some(Engine::Stateless), all, ..CheckOptions::new(MemoryModel::Tso) };
+        let report = check(&program, &options, &Budget::unlimited(), &()).unwrap();
+        (report.engine, matches!(report.verdict, Verdict::Unsafe(_)), report.violations.len())
+    };
+    assert_eq!(answer(0, false), (Engine::Stateless, true, 1));
+    let (engine, is_unsafe, pairs) = answer(0, true);
+    assert!(is_unsafe && pairs > 0, "{engine:?}");
+    assert_eq!(answer(1, false), (Engine::Attack, false, 0));
+}
