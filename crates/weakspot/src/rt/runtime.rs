@@ -263,16 +263,21 @@ impl Runtime {
 
     /// The number of a new run.
     pub(crate) fn next_run(&self) {
-        slot::make_way(self.number);
         let (mut next, mut end) = self.free_runs.get();
         if next == end {
             next = RUNS.fetch_add(MANY_RUNS, Ordering::Relaxed);
             end = next + MANY_RUNS;
         }
         self.free_runs.set((next + 1, end));
-        let worker = if let Company::Worker(worker) = self.company { worker } else { 0 };
+        let worker = self.worker();
         self.run.set(next << WORKER_BITS | worker);
-        self.token.set(slot::token_of_run(self.number, self.run.get()));
+        self.token.set(slot::token_of_run(next));
+        slot::run_begins(self.number, worker, self.token.get());
+    }
+
+    /// The number of the worker; 0 if there are no others.
+    fn worker(&self) -> u64 {
+        if let Company::Worker(worker) = self.company { worker } else { 0 }
     }
 
     /// Is this a run that another worker made?
@@ -596,6 +601,7 @@ impl Drop for Runtime {
         self.state.get_mut().give_values_back();
         self.state.get_mut().homes.publish();
         self.freed.release();
+        slot::runs_end(self.number, self.worker());
         let state = std::mem::replace(self.state.get_mut(), State::empty());
         spare::keep_run(Run { state, counts: self.counts.take(), freed: std::mem::take(&mut self.freed) });
     }

@@ -8,7 +8,6 @@
 //! Where that cannot be asked for, every object may be one, and models are explored one after the other.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Who has the statics.
@@ -36,8 +35,6 @@ struct Numbers {
 }
 
 static NUMBERS: Mutex<Numbers> = Mutex::new(Numbers { taken: [false; MOST_MODELS], waiting: 0 });
-/// No number was ever higher than this.
-static MOST_AT_ONCE: AtomicU64 = AtomicU64::new(0);
 static NUMBER_GIVEN_BACK: Condvar = Condvar::new();
 
 fn numbers() -> MutexGuard<'static, Numbers> {
@@ -62,7 +59,6 @@ impl Claim {
         numbers.taken[number] = true;
         drop(numbers);
         CHECKING.set(true);
-        MOST_AT_ONCE.fetch_max(number as u64 + 1, Ordering::Relaxed);
         Self(number as u64)
     }
 
@@ -70,18 +66,6 @@ impl Claim {
     pub(crate) fn number(&self) -> u64 {
         self.0
     }
-}
-
-/// Is the model with this number explored now?
-#[allow(dead_code, reason = "not everywhere are there tokens")]
-pub(crate) fn is_explored(number: u64) -> bool {
-    numbers().taken.get(number as usize).is_some_and(|&taken| taken)
-}
-
-/// Was a model with this number ever explored?
-#[allow(dead_code, reason = "not everywhere are there tokens")]
-pub(crate) fn was_explored(number: u64) -> bool {
-    number < MOST_AT_ONCE.load(Ordering::Relaxed)
 }
 
 impl Drop for Claim {

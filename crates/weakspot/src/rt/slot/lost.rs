@@ -5,9 +5,9 @@
 //! sees an atomic being moved, so that is done for all. Of the oldest nothing is known any more, and a model that comes to
 //! one of those is told so.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-use super::{BORN, WORKER};
+use super::BORN;
 
 /// Values that are kept: memory stays bounded.
 const MOST: usize = 1 << 12;
@@ -15,7 +15,17 @@ const MOST: usize = 1 << 12;
 const LIKELY: u64 = 1 << 12;
 
 /// Those of models that are over.
-pub(super) static LOST: Mutex<Lost> = Mutex::new(Lost(Vec::new()));
+static LOST: Mutex<Lost> = Mutex::new(Lost(Vec::new()));
+
+/// The value that a token of a model that is over stands for.
+pub(super) fn find(token: u64) -> Option<u64> {
+    LOST.lock().unwrap_or_else(PoisonError::into_inner).find(token)
+}
+
+/// A model is over.
+pub(super) fn publish(lost: &mut Lost) {
+    LOST.lock().unwrap_or_else(PoisonError::into_inner).take_over(lost);
+}
 
 /// Tokens, and the values that they stand for. The latest come last.
 #[derive(Debug, Default)]
@@ -47,16 +57,16 @@ impl Lost {
     }
 
     /// Takes all of another one.
-    pub(super) fn take_over(&mut self, other: &mut Self) {
+    fn take_over(&mut self, other: &mut Self) {
         for (token, value) in other.0.drain(..) {
             self.keep(token, value);
         }
     }
 }
 
-/// Was this a token, as far as can be seen, and no value?
-pub(super) fn is_likely(token: u64) -> bool {
-    token & WORKER == 0 && token & (BORN - 1) < LIKELY
+/// Was this a token of a run before the current one, as far as can be seen, and no value?
+pub(super) fn is_likely(token: u64, current: u64) -> bool {
+    token < current && token & (BORN - 1) < LIKELY
 }
 
 #[cfg(test)]

@@ -1,42 +1,37 @@
 //! An atomic that is as large as a value.
 //!
-//! A token is made of a tag, the number of the model among those that are explored now, the lowest bits of the number of the
-//! run, the worker, and the number of the object: no two that are in use at the same time are the same. A value that looks
-//! like one of the current run would be taken for it: of 64 bits 45 would have to be right. The tag is such that neither
-//! small numbers nor pointers nor numbers near the largest have it.
+//! A token is made of a tag, the number of the run, which no other run of the process has, and the number of the object. A
+//! value that looks like one of the current run would be taken for it: of 64 bits 44 would have to be right. The tag is
+//! such that neither small numbers nor pointers nor numbers near the largest have it.
 //!
 //! Tokens and values change places by compare-and-swap only, and nobody but its model overwrites a token. Whoever accesses
 //! an atomic outside of models, on another OS thread, while a model uses it, waits for the end of the run and sees what was
 //! there before. (So do ordinary tests that run beside a model and count with the same static.) So does another model,
 //! which shares it through memory that `std` has allocated. A model makes way for those that wait when a run is over:
-//! see [`make_way`].
+//! see [`run_begins`].
 //!
 //! An atomic that was used in a run, and then moved into memory that outlives the run, takes its token along. What it was
 //! before is kept for a while: see [`lost`].
 
 mod lost;
 
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Found, Memory};
 use crate::rt::objects::{NO_BIRTH, Object};
-use crate::rt::runtime::{Company, Runtime, State};
+use crate::rt::runtime::{Company, MOST_WORKERS, Runtime, State};
 use crate::rt::statics::MOST_MODELS;
 use crate::rt::{Place, current, statics};
-use lost::{LOST, Lost};
+use lost::Lost;
 
 const OBJECT_BITS: u32 = 20;
 /// The bit that says that a thread of the run has made the object; those below are its number.
 const BORN: u64 = 1 << (OBJECT_BITS - 1);
-/// The lowest bits of the number of a run: six for the worker, and fourteen.
-const RUN_BITS: u32 = 20;
+/// The lowest bits of the number of a run: after so many runs they come again.
+const RUN_BITS: u32 = 28;
 const RUN: u64 = ((1 << RUN_BITS) - 1) << OBJECT_BITS;
-const WORKER: u64 = 0x3f << OBJECT_BITS;
-/// Those of the number of a model.
-const MODEL_BITS: u32 = MOST_MODELS.ilog2();
-const TAG_SHIFT: u32 = OBJECT_BITS + RUN_BITS + MODEL_BITS;
+const TAG_SHIFT: u32 = OBJECT_BITS + RUN_BITS;
 const TAG: u64 = 0xb75d << TAG_SHIFT;
 const TAG_MASK: u64 = !((1 << TAG_SHIFT) - 1);
 
@@ -46,16 +41,23 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const TURNS: usize = 100;
 
 /// What tokens of a run begin with.
-pub(crate) fn token_of_run(model: u64, run: u64) -> u64 {
-    TAG | model << (OBJECT_BITS + RUN_BITS) | run << OBJECT_BITS & RUN
+pub(crate) fn token_of_run(run: u64) -> u64 {
+    TAG | run << OBJECT_BITS & RUN
 }
 
 fn is_token(bits: u64) -> bool {
     bits & TAG_MASK == TAG
 }
 
-fn model_of(token: u64) -> u64 {
-    token >> (OBJECT_BITS + RUN_BITS) & (MOST_MODELS as u64 - 1)
+/// What tokens of current runs begin with, by model and worker.
+static CURRENT: [[AtomicU64; MOST_WORKERS]; MOST_MODELS] =
+    [const { [const { AtomicU64::new(0) }; MOST_WORKERS] }; MOST_MODELS];
+
+/// The model whose current run writes such tokens.
+fn owner_of(token: u64) -> Option<u64> {
+    let start = token & !(BORN | (BORN - 1));
+    let is_its = |workers: &[AtomicU64]| workers.iter().any(|current| current.load(Ordering::Acquire) == start);
+    CURRENT.iter().position(|workers| is_its(workers)).map(|model| model as u64)
 }
 
 /// How many wait for the end of a run, by model.
@@ -92,12 +94,19 @@ impl Drop for Waiter {
     }
 }
 
-/// A run of this model is over, and all atomics hold values: those who wait for them get them now.
+/// A run of a model begins, which will write these tokens. The one before is over, and all atomics hold values: those who
+/// wait for them get them now.
 #[inline]
-pub(crate) fn make_way(model: u64) {
+pub(crate) fn run_begins(model: u64, worker: u64, token: u64) {
+    CURRENT[model as usize][worker as usize].store(token, Ordering::Release);
     if WAITERS[model as usize].load(Ordering::Relaxed) != 0 {
         let_others_go_first(model);
     }
+}
+
+/// The last run of a worker is over.
+pub(crate) fn runs_end(model: u64, worker: u64) {
+    CURRENT[model as usize][worker as usize].store(0, Ordering::Release);
 }
 
 #[cold]
@@ -155,22 +164,19 @@ impl<M: Memory> Slot<M> {
 
     #[cold]
     fn value_behind(&self, token: u64) -> Option<u64> {
-        let model = model_of(token);
-        let is_in_use = || self.0.get() == token && statics::is_explored(model);
-        if !statics::is_checking() {
-            let has_ended = Waiter::new(model).waits(is_in_use);
+        let is_there = || self.0.get() == token;
+        if !statics::is_checking()
+            && let Some(model) = owner_of(token)
+        {
+            let has_ended = Waiter::new(model).waits(|| is_there() && owner_of(token).is_some());
             assert!(
                 has_ended,
-                "a model uses this atomic, and its execution has not come to an end for {} seconds. Ordinary code, on another \
-                 OS thread, cannot use it meanwhile: perhaps they wait for each other",
+                "a model uses this atomic, and its execution has not come to an end for {} seconds. Ordinary code, on \
+                 another OS thread, cannot use it meanwhile: perhaps they wait for each other",
                 PATIENCE.as_secs()
             );
         }
-        if self.0.get() != token {
-            return None;
-        }
-        let lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(lost.find(token).unwrap_or(token))
+        is_there().then(|| lost::find(token).unwrap_or(token))
     }
 
     /// The object in this run.
@@ -243,7 +249,7 @@ impl<M: Memory> Slot<M> {
         let is_alone = runtime.company == Company::Alone;
         loop {
             let (bits, _waiter) = self.wait_for_other_models(runtime, place);
-            if !is_alone && is_of_other_worker(runtime, bits) {
+            if !is_alone && is_token(bits) && owner_of(bits).is_some() {
                 return None;
             }
             let value = if is_token(bits) { value_of_lost(runtime, bits, place) } else { bits };
@@ -260,14 +266,12 @@ impl<M: Memory> Slot<M> {
     /// have it in turns, an execution each.
     fn wait_for_other_models(&self, runtime: &Runtime, place: Place) -> (u64, Option<Waiter>) {
         let bits = self.0.get();
-        if !is_of_other_model(runtime, bits) {
-            return (bits, None);
-        }
+        let Some(other) = other_owner(runtime, bits) else { return (bits, None) };
         if let Some(pulse) = &runtime.pulse {
             pulse.rests();
         }
-        let waiter = Waiter::new(model_of(bits));
-        if !waiter.waits(|| is_of_other_model(runtime, self.0.get())) {
+        let waiter = Waiter::new(other);
+        if !waiter.waits(|| other_owner(runtime, self.0.get()).is_some()) {
             let message = format!(
                 "another model, on another OS thread, uses this atomic, and its execution has not come to an end for {} \
                  seconds: perhaps they wait for each other. Give each model atomics of its own",
@@ -354,8 +358,7 @@ fn value_of_lost(runtime: &Runtime, token: u64, place: Place) -> u64 {
     if let Some(value) = known_value(runtime, token) {
         return value;
     }
-    let looks_like_one = statics::was_explored(model_of(token)) && lost::is_likely(token);
-    if looks_like_one {
+    if lost::is_likely(token, runtime.token.get()) {
         let message = "this atomic was used in an execution that is over, and was moved meanwhile, into memory that \
                        outlives the execution: what it was before is not known any more. Make it in the execution \
                        that uses it, or leave it where it is (in a `Box`, for example)";
@@ -367,17 +370,15 @@ fn value_of_lost(runtime: &Runtime, token: u64, place: Place) -> u64 {
 /// What was kept of a value that was lost.
 fn known_value(runtime: &Runtime, token: u64) -> Option<u64> {
     let kept = runtime.state().homes.lost.find(token);
-    kept.or_else(|| LOST.lock().unwrap_or_else(PoisonError::into_inner).find(token))
+    kept.or_else(|| lost::find(token))
 }
 
-/// Is this a token of another model that is explored now?
-fn is_of_other_model(runtime: &Runtime, bits: u64) -> bool {
-    is_token(bits) && model_of(bits) != runtime.number && statics::is_explored(model_of(bits))
-}
-
-/// Is this a token of another worker of the model?
-fn is_of_other_worker(runtime: &Runtime, bits: u64) -> bool {
-    is_token(bits) && bits & WORKER != runtime.token.get() & WORKER
+/// The other model whose current run writes such tokens.
+fn other_owner(runtime: &Runtime, bits: u64) -> Option<u64> {
+    if !is_token(bits) {
+        return None;
+    }
+    owner_of(bits).filter(|&model| model != runtime.number)
 }
 
 /// Where an atomic was when it was used first, and the token that was written there.
@@ -409,7 +410,7 @@ impl Homes {
     /// The model is over. Atomics that were moved may be used by others now.
     pub(crate) fn publish(&mut self) {
         if !self.lost.is_empty() {
-            LOST.lock().unwrap_or_else(PoisonError::into_inner).take_over(&mut self.lost);
+            lost::publish(&mut self.lost);
         }
     }
 }
