@@ -331,9 +331,9 @@ impl<'s, S: System> Explorer<'s, S> {
     #[inline]
     fn split_share(&mut self, since: usize) {
         let new = &mut self.frame.items[since..];
-        self.share /= (new.len() + 1) as f64;
-        for item in new {
-            item.share = self.share;
+        if !new.is_empty() {
+            self.share /= (new.len() + 1) as f64;
+            new.iter_mut().for_each(|item| item.share = self.share);
         }
     }
 
