@@ -5,8 +5,9 @@
 //! program are spawned, and references are counted by std's `Arc`, which none of the three sees: so the counts are those
 //! of the program's own accesses (loom's `Arc` alone would multiply its executions by three and more).
 //!
-//! `ours` leaves the others out, a name after that all programs but one. At the end: what a second worker is good for, and
-//! how much memory is in use over more than a million executions.
+//! `ours` leaves the others out, a name after that all programs but one. At the end: what one small check costs, on the OS
+//! thread of the last one and on a new one (as each test of `cargo test` has it); what a second worker is good for; and how
+//! much memory is in use over more than a million executions.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::time::{Duration, Instant};
@@ -193,6 +194,34 @@ fn show(tool: &str, measured: Measured, ours: Measured) {
     );
 }
 
+/// The median time of something, in microseconds.
+fn median(mut work: impl FnMut()) -> f64 {
+    const TIMES: usize = 1_001;
+    let mut times = [(); TIMES].map(|()| {
+        let start = Instant::now();
+        work();
+        start.elapsed()
+    });
+    times.sort_unstable();
+    times[TIMES / 2].as_secs_f64() * 1e6
+}
+
+/// What a check costs whose search is over at once.
+fn small_checks() {
+    let on_new_thread = |work: fn()| median(|| std::thread::spawn(work).join().expect("the check does not fail"));
+    let thread = on_new_thread(|| ());
+    println!("one check (a new OS thread alone takes {thread:.1} \u{b5}s)");
+    let checks: [(&str, fn()); 3] = [
+        ("nothing", || drop(Builder::default().check(|| ()))),
+        ("4 joined", || drop(Builder::default().check(ours::joined))),
+        ("1 writer, 3 readers", || drop(Builder::default().check(ours::readers))),
+    ];
+    for (name, check) in checks {
+        let (same, new) = (median(check), on_new_thread(check) - thread);
+        println!("    {name:<20} {same:>8.1} \u{b5}s, on a new OS thread {new:>8.1} \u{b5}s");
+    }
+}
+
 /// The best time of some, in seconds, for 10 + 10 increments.
 fn time_of_workers(jobs: usize) -> f64 {
     let once = || {
@@ -292,6 +321,7 @@ fn main() {
         }
     }
     if only.is_none() {
+        small_checks();
         workers();
         memory();
     }
