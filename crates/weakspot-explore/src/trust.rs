@@ -333,7 +333,9 @@ impl<'s, S: System> Explorer<'s, S> {
         let new = &mut self.frame.items[since..];
         if !new.is_empty() {
             self.share /= (new.len() + 1) as f64;
-            new.iter_mut().for_each(|item| item.share = self.share);
+            for item in new {
+                item.share = self.share;
+            }
         }
     }
 
