@@ -4,8 +4,9 @@
 //! watched by the same monitors. A *preemption* is a switch away from a thread that could have gone on; steps whose
 //! moment nobody can see (starting, ending, joining threads) are taken at once and are no places to switch.
 //!
-//! A thread that calls `yield_now` or `spin_loop` wants another one to get on: switching away is then no preemption, and
-//! it comes back only after another one has moved, unless its loop is known to end by itself.
+//! A thread that calls `yield_now` or `spin_loop` wants another one to get on: switching away is then no preemption. One that
+//! does so a second time comes back only after another one has moved, unless its loop is known to end by itself. (The
+//! first call may be none of a loop, and need not help: Musuvathi and Qadeer, Fair stateless model checking, 2008.)
 //!
 //! A schedule that begins like the one before must do what that did. If it does not, the model is not deterministic.
 //!
@@ -13,6 +14,8 @@
 //! preemptions, one is followed to its end (`trace`). That is right if the model is determined by its events, and if the
 //! monitor sees the same in all of them, which is so for SOBER and not for the operational one that PSO needs.
 
+#[cfg(test)]
+mod brute;
 mod path;
 #[cfg(test)]
 mod tests;
@@ -172,6 +175,8 @@ struct Search<'b, 'r> {
     /// Events of each thread so far.
     indices: Vec<u32>,
     trace: Trace,
+    /// How often the thread that has moved last has yielded since another one has.
+    yields: u64,
 }
 
 impl<'b, 'r> Search<'b, 'r> {
@@ -200,6 +205,7 @@ impl<'b, 'r> Search<'b, 'r> {
             held_back: Vec::new(),
             indices: Vec::new(),
             trace: Trace::default(),
+            yields: 0,
         }
     }
 
@@ -241,14 +247,16 @@ impl<'b, 'r> Search<'b, 'r> {
                 && machine.has_yielded(thread)
             {
                 last = None;
-                if !machine.ends_by_itself(thread) && moves.iter().any(|what| what.thread() != thread) {
+                let may_stay = self.yields < 2 || machine.ends_by_itself(thread);
+                if !may_stay && moves.iter().any(|what| what.thread() != thread) {
                     moves.retain(|what| what.thread() != thread);
                 }
             }
-            // One that has yielded does not come next. Elsewhere it only matters who can go on without a preemption.
+            // One that has yielded often does not come next. Elsewhere it only matters who can go on without a preemption.
             let has_yielded = last != before;
             let goes_on = before.filter(|&thread| has_yielded || moves.iter().any(|what| what.thread() == thread));
-            if choices.is_known(&moves, last, || self.trace.key(goes_on, machine.loops())) {
+            let yields = if goes_on.is_some() { self.yields.min(2) } else { 0 };
+            if choices.is_known(&moves, last, || self.trace.key(goes_on, yields, machine.loops())) {
                 return self.judge.limits();
             }
             if let Some(snapshot) = choices.room(&moves, last) {
@@ -260,8 +268,12 @@ impl<'b, 'r> Search<'b, 'r> {
                 return self.judge.stop(self.runtime, not_repeated(was, is), self.schedule());
             }
             let what = moves[choices.choose(&moves, last, self.moves.len())];
+            if before != Some(what.thread()) {
+                self.yields = 0;
+            }
             last = Some(what.thread());
             self.step(&mut machine, what);
+            self.yields += u64::from(machine.has_yielded(what.thread()));
             if self.moves.len() > self.builder.max_events as usize {
                 let why = format!("the execution has more than {} events", self.builder.max_events);
                 let place = self.runtime.state().lanes[what.thread()].place;
@@ -296,6 +308,7 @@ impl<'b, 'r> Search<'b, 'r> {
         self.held_back.clone_from(&snapshot.held_back);
         self.indices.clone_from(&snapshot.indices);
         self.trace.copy_from(&snapshot.trace);
+        self.yields = snapshot.yields;
     }
 
     fn save(&self, machine: &Buffered<'_, Live<'r>>, last: Option<usize>, into: &mut Snapshot) {
@@ -305,6 +318,7 @@ impl<'b, 'r> Search<'b, 'r> {
         into.held_back.clone_from(&self.held_back);
         into.indices.clone_from(&self.indices);
         into.trace.copy_from(&self.trace);
+        into.yields = self.yields;
     }
 
     /// Compares all moves so far, which were made in one go, with those of the schedule before.

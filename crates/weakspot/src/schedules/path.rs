@@ -28,6 +28,7 @@ pub(super) struct Snapshot {
     pub(super) trace: Trace,
     /// The thread that has moved last.
     pub(super) last: Option<usize>,
+    pub(super) yields: u64,
     preemptions: u32,
 }
 

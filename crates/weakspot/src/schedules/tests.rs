@@ -204,6 +204,28 @@ fn equal_traces_are_followed_once_and_nothing_is_lost() {
     assert!(left_out > 0, "there are such schedules");
 }
 
+/// A thread that yields may go on all the same. Only a loop has to let others go first.
+#[test]
+fn a_yield_outside_of_loops_leaves_nothing_out() {
+    let model = || {
+        let cells = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        let other = cells.clone();
+        let thread = thread::spawn(move || {
+            let first = other[0].load(SeqCst);
+            thread::yield_now();
+            other[1].store(1, SeqCst);
+            first
+        });
+        let seen = cells[1].load(SeqCst);
+        cells[0].store(1, SeqCst);
+        vec![thread.join().unwrap(), seen]
+    };
+    for is_determined in [false, true] {
+        let (answer, _) = explore(model, Path::new(1, is_determined));
+        assert_eq!(answer.outcomes, BTreeSet::from([vec![0, 0], vec![0, 1], vec![1, 0]]));
+    }
+}
+
 /// What a thread of a random program does with one of three cells.
 #[derive(Clone, Copy)]
 enum Act {

@@ -107,9 +107,9 @@ impl Trace {
         write
     }
 
-    /// The trace, a thread that may go on or has yielded, and what else the future depends on.
-    pub(super) fn key(&self, last: Option<usize>, machine: u64) -> u64 {
-        mix(mix(self.sum, machine), last.map_or(0, |thread| thread as u64 + 1))
+    /// The trace, a thread that may go on or has yielded, and how often, and what else the future depends on.
+    pub(super) fn key(&self, last: Option<usize>, yields: u64, machine: u64) -> u64 {
+        mix(mix(mix(self.sum, machine), last.map_or(0, |thread| thread as u64 + 1)), yields)
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         for &(thread, pending) in steps {
             trace.step(thread, pending, 0);
         }
-        trace.key(None, 0)
+        trace.key(None, 0, 0)
     }
 
     fn store(cell: CellId) -> Pending {

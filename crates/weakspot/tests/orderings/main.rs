@@ -6,6 +6,7 @@ mod machine;
 mod program;
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::{Arc as StdArc, Mutex as StdMutex};
 
 use weakspot::cell::UnsafeCell;
@@ -62,7 +63,7 @@ impl Shared {
             }
             Operation::WriteCell(cell) => {
                 // SAFETY: see `Shared`.
-                self.cells[cell].with_mut(|value| unsafe { *value += 1 });
+                self.cells[cell].with_mut(|value| unsafe { *value = (*value).wrapping_add(1) });
                 None
             }
             Operation::Lock(lock) => {
@@ -91,8 +92,7 @@ impl Shared {
     }
 }
 
-fn run_live(program: &StdArc<Program>) -> Outcome {
-    let shared = Arc::new(Shared::new());
+fn run_live(program: &StdArc<Program>, shared: impl Deref<Target = Shared> + Clone + Send + 'static) -> Outcome {
     let threads: Vec<_> = (1..program.len())
         .map(|number| {
             let (shared, program) = (shared.clone(), program.clone());
@@ -144,7 +144,54 @@ fn check_failure(report: &Report, all: &Everything, body: impl Fn() + Send + Syn
     assert!(is_possible, "{about}: {}", failure.message);
 }
 
-fn compare(seed: u64, model: MemoryModel) {
+/// Where the threads have what they share from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Each execution makes it.
+    Made,
+    /// The closure has captured it.
+    Captured,
+    /// Each execution makes it, uses it, and moves it into its place.
+    Moved,
+    /// Each execution makes it and has pointers to the values.
+    InPlace,
+    /// Each execution takes it out of what was captured, and puts it back.
+    Kept,
+}
+
+/// One execution.
+fn run_from(
+    origin: Origin,
+    program: &StdArc<Program>,
+    captured: &StdArc<Shared>,
+    kept: &StdMutex<Option<Shared>>,
+) -> Outcome {
+    match origin {
+        Origin::Made => run_live(program, Arc::new(Shared::new())),
+        Origin::Captured => run_live(program, captured.clone()),
+        Origin::Moved => {
+            let atomics = (0..LOCATIONS).map(|_| AtomicU8::new(9)).collect::<Vec<_>>();
+            atomics.iter().for_each(|atomic| atomic.store(0, Relaxed));
+            let shared = Box::new(Shared { atomics, ..Shared::new() });
+            run_live(program, StdArc::new(*shared))
+        }
+        Origin::InPlace => {
+            let shared = StdArc::new(Shared::new());
+            shared.atomics.iter().for_each(|atomic| _ = atomic.as_ptr());
+            run_live(program, shared)
+        }
+        Origin::Kept => {
+            // An execution that fails does not put it back.
+            let taken = kept.lock().unwrap().take().unwrap_or_else(Shared::new);
+            let shared = StdArc::new(taken);
+            let outcome = run_live(program, shared.clone());
+            *kept.lock().unwrap() = StdArc::into_inner(shared);
+            outcome
+        }
+    }
+}
+
+fn compare(seed: u64, model: MemoryModel, origin: Origin, jobs: usize) {
     let mut random = Random::new(seed);
     let program = StdArc::new(program::program(&mut random));
     let Some((sc, relaxed)) = machine::run(&program, MemoryModel::Sc).zip(machine::run(&program, model)) else {
@@ -154,14 +201,16 @@ fn compare(seed: u64, model: MemoryModel) {
     let seen: StdArc<StdMutex<BTreeSet<Outcome>>> = StdArc::default();
     let body = {
         let (program, bad, seen) = (program.clone(), bad.clone(), seen.clone());
+        let captured = StdArc::new(Shared::new());
+        let kept = StdArc::new(StdMutex::new(Some(Shared::new())));
         move || {
-            let outcome = run_live(&program);
+            let outcome = run_from(origin, &program, &captured, &kept);
             seen.lock().unwrap().insert(outcome.clone());
             assert!(bad.as_ref() != Some(&outcome), "the bad outcome");
         }
     };
-    let report = Builder { model, ..Builder::default() }.check(body.clone());
-    let about = format!("seed {seed}, {model:?}, bad {bad:?}, {program:#?}");
+    let report = Builder { model, jobs, ..Builder::default() }.check(body.clone());
+    let about = format!("seed {seed}, {model:?}, {origin:?}, bad {bad:?}, {program:#?}");
     assert_eq!(report.verdict, expected(&sc, &relaxed, bad.as_ref()), "{about}\n{report}");
     match report.verdict {
         Verdict::Failed => check_failure(&report, &sc, body, &about),
@@ -178,8 +227,20 @@ fn compare(seed: u64, model: MemoryModel) {
 #[test]
 fn answers_are_those_of_a_machine_that_tries_everything() {
     for seed in 0..800 {
-        compare(seed, MemoryModel::Tso);
-        compare(seed, MemoryModel::Pso);
+        compare(seed, MemoryModel::Tso, Origin::Made, 1);
+        compare(seed, MemoryModel::Pso, Origin::Made, 1);
+    }
+}
+
+#[test]
+fn it_does_not_matter_where_atomics_come_from() {
+    const ORIGINS: [Origin; 4] = [Origin::Captured, Origin::Moved, Origin::InPlace, Origin::Kept];
+    for seed in 1_000..1_400 {
+        let model = if seed % 8 < 4 { MemoryModel::Tso } else { MemoryModel::Pso };
+        let origin = ORIGINS[seed as usize % 4];
+        // Workers would take it away from each other.
+        let jobs = if origin == Origin::Kept { 1 } else { 1 + seed as usize % 3 };
+        compare(seed, model, origin, jobs);
     }
 }
 
