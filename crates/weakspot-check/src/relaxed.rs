@@ -50,10 +50,25 @@ pub fn build(program: &Program, options: &CheckOptions, found: &outcome::Violati
         let early = (options.model == MemoryModel::Tso).then(|| ahead::actions(&machine, found))??;
         Some((early, false))
     })?;
-    if program.assumes() && !robust::can_be_completed(&machine, &actions) {
-        return None;
-    }
+    let actions = if program.assumes() { meeting_assumptions(&machine, actions, found)? } else { actions };
     Some(Relaxed { replay: replay(&machine, &actions).ok()?, store_is_late })
+}
+
+/// The execution, or if it cannot go on so that every `assume` is true, one that begins like it and does, although what is
+/// late becomes visible later there.
+fn meeting_assumptions(
+    machine: &Machine<'_>,
+    mut actions: Vec<Action>,
+    found: &outcome::Violation,
+) -> Option<Vec<Action>> {
+    if robust::completion(machine, &actions).is_some() {
+        return Some(actions);
+    }
+    let is_late = |action: &Action| matches!(action, Action::Commit { thread, .. } if *thread == found.store.thread);
+    let commits = actions.iter().rev().take_while(|action| is_late(action)).count();
+    actions.truncate(actions.len() - commits);
+    actions.extend(robust::completion(machine, &actions)?);
+    has_cycle(machine, &actions).then_some(actions)
 }
 
 /// The other instructions with which the thread of the store writes the same location before the access, while the

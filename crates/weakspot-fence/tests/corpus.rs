@@ -204,5 +204,5 @@ fn processes_written_out() {
 
 #[test]
 fn the_language() {
-    run_folder("language", 114);
+    run_folder("language", 116);
 }

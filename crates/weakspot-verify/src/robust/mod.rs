@@ -70,7 +70,7 @@ use crate::growth;
 use attack::{Attack, Move, Successor};
 use space::{StateIndex, StateSpace};
 
-pub use witness::can_be_completed;
+pub use witness::completion;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy)]

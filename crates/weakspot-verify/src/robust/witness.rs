@@ -26,7 +26,7 @@ pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Resul
             _ => access = Some(here),
         }
     }
-    if program.assumes() && !relaxed.failed && !can_go_on(&relaxed.machine, &relaxed.state) {
+    if program.assumes() && !relaxed.failed && way_on(&relaxed.machine, &relaxed.state).is_none() {
         return Ok(None);
     }
     let attacker = store.expect("invariant: an attack delays a store").thread;
@@ -49,53 +49,62 @@ pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Resul
 /// doubt.
 const LONG_ENOUGH: usize = 1 << 20;
 
-/// Can an execution of the machine go on so that no `assume` is ever false? It cannot if it is not one.
-pub fn can_be_completed(machine: &Machine<'_>, actions: &[Action]) -> bool {
-    let Ok(replay) = replay(machine, actions) else { return false };
+/// How an execution of the machine can go on so that no `assume` is ever false; `None` if it cannot, or is none.
+pub fn completion(machine: &Machine<'_>, actions: &[Action]) -> Option<Vec<Action>> {
+    let replay = replay(machine, actions).ok()?;
     match replay.ending {
-        Ending::Pruned => false,
-        Ending::Failed(_) | Ending::Finished | Ending::Spinning => true,
-        Ending::Open => can_go_on(machine, &replay.state),
+        Ending::Pruned => None,
+        Ending::Failed(_) | Ending::Finished | Ending::Spinning => Some(Vec::new()),
+        Ending::Open => way_on(machine, &replay.state),
     }
 }
 
-/// Is there an execution from here that is never pruned? It ends, well or badly, or goes on for ever (a state comes
-/// again). Depth first: where most ways are not pruned, the first one is.
-fn can_go_on(machine: &Machine<'_>, from: &State) -> bool {
+/// An execution from here that is never pruned. It ends, well or badly, or goes on for ever (a state comes again). Depth
+/// first: where most ways are not pruned, the first one is.
+fn way_on(machine: &Machine<'_>, from: &State) -> Option<Vec<Action>> {
     let mut on_path = FxHashSet::default();
     let mut hopeless = FxHashSet::default();
     let mut path = vec![(from.clone(), machine.enabled(from))];
     if path[0].1.is_empty() {
-        return machine.rest(from) != Rest::Pruned;
+        return (machine.rest(from) != Rest::Pruned).then(Vec::new);
     }
     on_path.insert(from.clone());
+    // One action for each state of the path but the first.
+    let mut taken = Vec::new();
     while let Some((state, actions)) = path.last_mut() {
         let Some(action) = actions.pop() else {
             on_path.remove(state);
             hopeless.insert(state.clone());
             path.pop();
+            taken.pop();
             continue;
         };
         let mut next = state.clone();
         match machine.apply(&mut next, action).1 {
             Outcome::Pruned => continue,
-            Outcome::Failed(_) => return true,
+            Outcome::Failed(_) => return Some(with(taken, action)),
             Outcome::Continues => {}
         }
         if on_path.contains(&next) || hopeless.len() > LONG_ENOUGH {
-            return true;
+            return Some(with(taken, action));
         }
         if hopeless.contains(&next) {
             continue;
         }
         let actions = machine.enabled(&next);
+        taken.push(action);
         if actions.is_empty() && machine.rest(&next) != Rest::Pruned {
-            return true;
+            return Some(taken);
         }
         on_path.insert(next.clone());
         path.push((next, actions));
     }
-    false
+    None
+}
+
+fn with(mut actions: Vec<Action>, last: Action) -> Vec<Action> {
+    actions.push(last);
+    actions
 }
 
 /// An execution of the reference machine that is being written down.
