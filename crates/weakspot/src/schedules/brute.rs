@@ -44,7 +44,7 @@ fn program(random: &mut Random) -> Program {
         }
     };
     let threads = 2 + random.below(2);
-    (0..threads).map(|_| (0..1 + random.below(5 - threads)).map(|_| act(random)).collect()).collect()
+    (0..threads).map(|_| (0..=random.below(5 - threads)).map(|_| act(random)).collect()).collect()
 }
 
 /// Where all threads are, and what they have seen.
@@ -176,8 +176,7 @@ fn found(program: &StdArc<Program>, search: impl FnOnce(&Builder, &Runtime)) -> 
     let builder = Builder::default();
     let runtime = Runtime::new(builder.model, builder.max_threads, StdArc::new(body));
     search(&builder, &runtime);
-    let outcomes = outcomes.lock().unwrap().clone();
-    outcomes
+    outcomes.lock().unwrap().clone()
 }
 
 #[test]

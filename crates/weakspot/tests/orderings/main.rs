@@ -92,7 +92,7 @@ impl Shared {
     }
 }
 
-fn run_live(program: &StdArc<Program>, shared: impl Deref<Target = Shared> + Clone + Send + 'static) -> Outcome {
+fn run_live(program: &StdArc<Program>, shared: &(impl Deref<Target = Shared> + Clone + Send + 'static)) -> Outcome {
     let threads: Vec<_> = (1..program.len())
         .map(|number| {
             let (shared, program) = (shared.clone(), program.clone());
@@ -167,24 +167,26 @@ fn run_from(
     kept: &StdMutex<Option<Shared>>,
 ) -> Outcome {
     match origin {
-        Origin::Made => run_live(program, Arc::new(Shared::new())),
-        Origin::Captured => run_live(program, captured.clone()),
+        Origin::Made => run_live(program, &Arc::new(Shared::new())),
+        Origin::Captured => run_live(program, captured),
         Origin::Moved => {
             let atomics = (0..LOCATIONS).map(|_| AtomicU8::new(9)).collect::<Vec<_>>();
-            atomics.iter().for_each(|atomic| atomic.store(0, Relaxed));
+            for atomic in &atomics {
+                atomic.store(0, Relaxed);
+            }
             let shared = Box::new(Shared { atomics, ..Shared::new() });
-            run_live(program, StdArc::new(*shared))
+            run_live(program, &StdArc::new(*shared))
         }
         Origin::InPlace => {
             let shared = StdArc::new(Shared::new());
             shared.atomics.iter().for_each(|atomic| _ = atomic.as_ptr());
-            run_live(program, shared)
+            run_live(program, &shared)
         }
         Origin::Kept => {
             // An execution that fails does not put it back.
             let taken = kept.lock().unwrap().take().unwrap_or_else(Shared::new);
             let shared = StdArc::new(taken);
-            let outcome = run_live(program, shared.clone());
+            let outcome = run_live(program, &shared);
             *kept.lock().unwrap() = StdArc::into_inner(shared);
             outcome
         }
