@@ -315,6 +315,9 @@ impl<'s, S: System> Explorer<'s, S> {
                 visitor.led_nowhere()?;
                 continue;
             }
+            if matches!(item.what, Alternative::Revisit { .. }) {
+                self.judge_rounds_after_revisit();
+            }
             self.extend(visitor)?;
             if self.diverged.is_some() {
                 return ControlFlow::Break(());

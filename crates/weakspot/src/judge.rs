@@ -314,8 +314,13 @@ pub(crate) fn too_long(thread: u32, place: Place, why: &str) -> Failure {
     Failure::new(FailureKind::TooLong, message).of_thread(thread).at(Some(place.into()))
 }
 
+/// Why an execution with more events than it may have is given up.
+pub(crate) fn too_many_events(events: u32) -> String {
+    format!("the execution has more than {events} events (see `max_events`)")
+}
+
 /// The loop of an execution that has grown too long: the place that comes up most among the last events.
-pub(crate) fn longest_loop(runtime: &Runtime, events: u32) -> Failure {
+pub(crate) fn longest_loop(runtime: &Runtime, why: &str) -> Failure {
     let state = runtime.state();
     let mut counts: FxHashMap<(u32, usize), (usize, Place)> = FxHashMap::default();
     for happened in state.log.iter().rev().take(1_000) {
@@ -324,9 +329,7 @@ pub(crate) fn longest_loop(runtime: &Runtime, events: u32) -> Failure {
     }
     let most = counts.iter().max_by_key(|((thread, place), (count, _))| (*count, *thread, *place));
     match most {
-        Some((&(thread, _), &(_, place))) => {
-            too_long(thread, place, &format!("the execution has more than {events} events (see `max_events`)"))
-        }
+        Some((&(thread, _), &(_, place))) => too_long(thread, place, why),
         None => Failure::new(FailureKind::TooLong, "an execution has too many events".to_owned()),
     }
 }
@@ -429,7 +432,11 @@ impl Visitor<Live<'_>> for Judge<'_> {
                 self.report.blocked += u64::from(livelock.is_none());
                 livelock
             }
-            Ending::TooLong => Some(longest_loop(runtime, self.builder.max_events)),
+            Ending::TooLong if graph.len() <= self.builder.max_events => {
+                let why = format!("the execution has {} events, and their order takes too much memory", graph.len());
+                Some(longest_loop(runtime, &why))
+            }
+            Ending::TooLong => Some(longest_loop(runtime, &too_many_events(self.builder.max_events))),
         };
         if let Some(failure) = failure {
             return self.note_failure(graph, runtime, failure);

@@ -9,7 +9,7 @@ use weakspot_model::buffer::MemoryModel;
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::parse_schedule;
-use crate::judge::longest_loop;
+use crate::judge::{longest_loop, too_many_events};
 use crate::report::{Bound, Report, Verdict};
 use crate::rt::panics;
 use crate::rt::runtime::Runtime;
@@ -96,7 +96,7 @@ fn ends_early(builder: &Builder, runtime: &Runtime) -> Failure {
     let moves = runtime.state().log.len();
     // The explorer counts an atomic that writes as two events.
     if 2 * moves > builder.max_events as usize {
-        return longest_loop(runtime, builder.max_events);
+        return longest_loop(runtime, &too_many_events(builder.max_events));
     }
     no_schedule(format!(
         "the schedule is over after step {moves}, and the test is not: either a part of the schedule is missing, or the \

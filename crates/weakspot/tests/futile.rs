@@ -48,7 +48,7 @@ fn consumers(count: usize) -> impl Fn() + Send + Sync + 'static {
 
 #[test]
 fn threads_that_hand_a_lock_to_each_other_come_to_an_end() {
-    for (count, executions) in [(1, 2), (2, 224)] {
+    for (count, executions) in [(1, 2), (2, 198)] {
         let report = on(MemoryModel::Tso, consumers(count));
         assert!(report.verdict == Verdict::Safe && report.exhaustive, "{report}");
         assert_eq!(report.executions, executions, "{report}");
@@ -379,4 +379,45 @@ fn threads_that_undo_each_others_work_are_named() {
     });
     assert!(matches!(report.verdict, Verdict::Bounded(Bound::Loops | Bound::Executions)), "{report}");
     assert!(report.left_out.iter().any(|left_out| left_out.why.contains("again and again")), "{report}");
+}
+
+/// A bounded queue that counts who is inside: both sides try again and again, and each attempt counts up and down.
+#[test]
+fn attempts_that_count_up_and_down_do_not_come_between_each_other_for_ever() {
+    let report = Builder { max_executions: Some(20_000), ..Builder::default() }.check(|| {
+        let queue = Arc::new((AtomicUsize::new(0), Mutex::new(Vec::new())));
+        let other = queue.clone();
+        let producer = thread::spawn(move || {
+            for item in 0..2 {
+                loop {
+                    other.0.fetch_add(1, SeqCst);
+                    let mut items = other.1.lock().unwrap();
+                    let has_room = items.is_empty();
+                    if has_room {
+                        items.push(item);
+                    }
+                    drop(items);
+                    other.0.fetch_sub(1, SeqCst);
+                    if has_room {
+                        break;
+                    }
+                    thread::yield_now();
+                }
+            }
+        });
+        for item in 0..2 {
+            loop {
+                queue.0.fetch_add(1, SeqCst);
+                let taken = queue.1.lock().unwrap().pop();
+                queue.0.fetch_sub(1, SeqCst);
+                if let Some(taken) = taken {
+                    assert_eq!(taken, item);
+                    break;
+                }
+                thread::yield_now();
+            }
+        }
+        producer.join().unwrap();
+    });
+    assert_ne!(report.verdict, Verdict::Failed, "{report}");
 }

@@ -98,15 +98,34 @@ impl<S: System> Explorer<'_, S> {
         if end.last == NONE {
             return;
         }
-        let Some(round) = self.idle_round(thread, end.last, end.token) else { return };
+        if let Some(round) = self.idle_round(thread, end.last, end.token) {
+            self.judge_end_of_round(thread, round, end.token);
+        }
+    }
+
+    fn judge_end_of_round(&mut self, thread: usize, round: Round, marker: Token) {
         let id = ThreadId::new(thread);
-        if fits(self.graph().event(round.first), self.system.pending(id)) {
-            if let Some(round) = self.as_last_round(round, end.token) {
-                self.judge_round(thread, round);
-            }
-        } else {
+        if !fits(self.graph().event(round.first), self.system.pending(id)) {
             // It is about to do something else, and so has left the loop.
             self.system.note_end(id);
+        } else if let Some(round) = self.as_last_round(round, marker) {
+            self.judge_round(thread, round);
+        }
+    }
+
+    /// The write that revisits a read may have been the end of a round, and nobody has looked at that yet: two threads that
+    /// wait with rounds of atomics could come between each other's once more for each round, for ever.
+    pub(super) fn judge_rounds_after_revisit(&mut self) {
+        for thread in 0..self.graph().width() {
+            let ThreadEnd { status, token, last, .. } = *self.graph().thread(thread);
+            let is_at_end = self.replays && status == Status::Live && token != Token(0) && last != NONE;
+            if is_at_end
+                && self.graph().event(last).kind.is_write()
+                && let Some(round) = self.idle_round(thread, last, token)
+                && round.idle == Idle::Repeats
+            {
+                self.judge_end_of_round(thread, round, token);
+            }
         }
     }
 
