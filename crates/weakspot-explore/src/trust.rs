@@ -46,6 +46,7 @@
 //! A `choose` is an event without a cell. It counts as maximally added if it took its first value.
 
 mod ending;
+mod frame;
 mod futile;
 mod next;
 mod probe;
@@ -69,6 +70,7 @@ use weakspot_model::ids::ThreadId;
 use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
 use crate::linearise::Lineariser;
 use crate::system::{CellId, LeftOut, Misuse, Pending, Repeated, System, Token};
+use frame::{Alternative, Doomed, Frame, Frames, Item};
 use probe::Loops;
 pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
@@ -82,58 +84,6 @@ pub use workspace::Workspace;
 const FREE: i64 = 0;
 /// Value of a mutex that is held.
 const HELD: i64 = 1;
-
-/// Something to come back to: truncate the graph, then do it.
-#[derive(Debug, Clone, Copy)]
-struct Item {
-    /// Events to keep.
-    len: u32,
-    what: Alternative,
-    /// Which part of the search this is: where it goes on in several ways, all are taken to be equally large.
-    share: f64,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Alternative {
-    /// The thread's read takes this source. If it is doomed, it is that of an atomic that would write this.
-    Source { thread: u32, kind: EventKind, cell: CellId, source: u32, doomed: Option<Doomed> },
-    /// The thread's store goes after this write.
-    Place { thread: u32, kind: EventKind, cell: CellId, after: u32 },
-    /// The thread's `choose` takes this value.
-    Choice { thread: u32, value: i64 },
-    /// The thread's notification, whose read is its last event, wakes this waiter.
-    Waiter { thread: u32, read: u32, waiter: u32 },
-    /// The newest event, a write, goes after `after` and is read by `read`.
-    Revisit { read: u32, after: u32 },
-}
-
-/// What an atomic would write whose source another one has taken.
-#[derive(Debug, Clone, Copy)]
-struct Doomed {
-    kind: EventKind,
-    value: i64,
-    /// It is a notification of all.
-    notifies_all: bool,
-}
-
-/// A graph with its open alternatives.
-#[derive(Debug)]
-struct Frame {
-    graph: Graph,
-    items: Vec<Item>,
-    /// An order in which SC could have executed the events that the graph began with; those that were added since came
-    /// later. An alternative may have made that wrong: it is only where to look first.
-    order: Vec<u32>,
-}
-
-impl Default for Frame {
-    fn default() -> Self {
-        Self { graph: Graph::new(0, std::iter::empty()), items: Vec::new(), order: Vec::new() }
-    }
-}
-
-/// In boxes: a frame becomes the one that is worked on, and waits again, without being moved.
-type Frames = Vec<Box<Frame>>;
 
 /// Counters of an exploration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -34,7 +34,8 @@ use crate::judge::{Judge, Part};
 use crate::model::{explore, explore_part, may_go_on};
 use crate::report::Bound;
 use crate::rt::counts::Observed;
-use crate::rt::runtime::{LoopsLeftOut, MOST_WORKERS, Runtime, ThreadNumbers};
+use crate::rt::runtime::{LoopsLeftOut, MOST_WORKERS, Runtime};
+use crate::rt::state::ThreadNumbers;
 
 /// Executions that one worker explores before there are others.
 const FEW: u64 = 1_000;

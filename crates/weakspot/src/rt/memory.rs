@@ -24,7 +24,7 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 
 use super::objects::Object;
-use super::runtime::State;
+use super::state::State;
 use super::{Place, Runtime};
 use crate::failure::{Failure, RacingAccess};
 

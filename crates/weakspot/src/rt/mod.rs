@@ -6,7 +6,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `runtime` | the state of a run, and how a thread posts an event |
+//! | `runtime` | how a thread posts an event |
+//! | `state` | what changes during a run: threads, objects, what has happened |
 //! | `system` | the runtime as a [`weakspot_explore::system::System`] |
 //! | `script` | the known beginning of a run, made again without the explorer |
 //! | `lane` | one thread: its coroutine and what it is about to do |
@@ -44,6 +45,7 @@ pub(crate) mod script;
 pub(crate) mod slot;
 pub(crate) mod spare;
 pub(crate) mod stacks;
+pub(crate) mod state;
 pub(crate) mod statics;
 pub(crate) mod strength;
 mod synchronise;

@@ -1,4 +1,4 @@
-//! The state of a run, and how a thread posts an event.
+//! How a thread posts an event.
 //!
 //! All state is behind cells: the explorer and the coroutines share it, but never at the same time. No borrow lives
 //! across a switch.
@@ -8,24 +8,23 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
 use super::Place;
-use super::causality::Causality;
 use super::counts::Counts;
 use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
-use super::memory::{Birth, Freed};
+use super::memory::Freed;
 use super::objects::Object;
-use super::script::{Script, Taken};
-use super::slot::{self, Homes};
+use super::script::Taken;
+use super::slot;
 use super::spare::{self, Run};
+use super::state::{State, ThreadNumbers};
 use super::statics;
 use super::strength::Strengthened;
-use super::tracked::Unfinished;
 use super::watchdog::{self, Pulse};
 use crate::failure::{Failure, FailureKind, SourcePlace};
 
@@ -61,9 +60,6 @@ pub(crate) enum Mode {
 /// Loops some of whose rounds were not explored, and which.
 pub(crate) type LoopsLeftOut = BTreeSet<(SourcePlace, LeftOut)>;
 
-/// The number of a thread by its parent and how many that had started before.
-pub(crate) type ThreadNumbers = FxHashMap<(u32, u32), u32>;
-
 /// A runtime that explores a part of a model, while others explore other parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Company {
@@ -71,84 +67,6 @@ pub(crate) enum Company {
     Alone,
     /// It is this worker.
     Worker(u64),
-}
-
-/// What changes during a run.
-pub(crate) struct State {
-    /// By thread.
-    pub(crate) lanes: Vec<Lane>,
-    /// Those of threads of other models, which have forgotten them, for the next thread.
-    spare_lanes: Vec<Lane>,
-    numbers: ThreadNumbers,
-    pub(crate) objects: Vec<Object>,
-    /// Where atomics are.
-    pub(crate) homes: Homes,
-    /// The object of each cell.
-    pub(crate) bound: Vec<u32>,
-    pub(crate) causality: Causality,
-    /// What happened in this run, in order.
-    pub(crate) log: Vec<Happened>,
-    /// Accesses to plain memory that are not over.
-    pub(crate) open: Vec<Unfinished>,
-    /// What threads have allocated in this run, in order.
-    pub(crate) births: Vec<Birth>,
-    /// What is known to happen next.
-    pub(crate) script: Script,
-}
-
-impl State {
-    pub(super) fn new() -> Self {
-        Self { lanes: vec![Lane::new()], ..Self::empty() }
-    }
-
-    /// Nothing, and no memory.
-    fn empty() -> Self {
-        Self {
-            lanes: Vec::new(),
-            spare_lanes: Vec::new(),
-            numbers: FxHashMap::default(),
-            objects: Vec::new(),
-            homes: Homes::default(),
-            bound: Vec::new(),
-            causality: Causality::new(),
-            log: Vec::new(),
-            open: Vec::new(),
-            births: Vec::new(),
-            script: Script::default(),
-        }
-    }
-
-    /// Forgets everything but its memory; false if that cannot be, because a thread has not ended.
-    pub(super) fn restart(&mut self) -> bool {
-        if self.lanes.iter_mut().any(|lane| lane.berth.is_taken()) {
-            return false;
-        }
-        self.numbers.clear();
-        self.forget_run();
-        self.spare_lanes.extend(self.lanes.drain(1..));
-        self.causality.restart();
-        self.script = Script::default();
-        true
-    }
-
-    /// Makes room for so many threads.
-    fn widen(&mut self, threads: usize) {
-        let Self { lanes, spare_lanes, causality, .. } = self;
-        lanes.resize_with(threads, || spare_lanes.pop().unwrap_or_else(Lane::new));
-        causality.widen(threads);
-    }
-
-    /// Forgets what happened in a run.
-    pub(super) fn forget_run(&mut self) {
-        self.lanes.iter_mut().for_each(Lane::reset);
-        self.give_values_back();
-        self.objects.clear();
-        self.bound.clear();
-        self.causality.reset();
-        self.log.clear();
-        self.open.clear();
-        self.births.clear();
-    }
 }
 
 /// A runtime: one for each worker of a model.

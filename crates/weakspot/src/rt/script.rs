@@ -16,7 +16,8 @@ use weakspot_explore::system::{Repeated, Step, UNBOUND};
 use super::causality::Sync;
 use super::lane::{Effect, Happened, Operation};
 use super::objects::Object;
-use super::runtime::{Runtime, State};
+use super::runtime::Runtime;
+use super::state::State;
 use super::{Place, enter};
 
 /// The steps of a run that are known.

@@ -13,7 +13,7 @@ use weakspot_explore::trust::Workspace;
 
 use super::counts::Counts;
 use super::memory::Freed;
-use super::runtime::State;
+use super::state::State;
 
 /// What a run needs.
 pub(super) struct Run {

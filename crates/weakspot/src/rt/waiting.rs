@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use super::Place;
 use super::lane::{Happened, Operation};
-use super::runtime::{Runtime, State};
+use super::runtime::Runtime;
+use super::state::State;
 use crate::failure::{Failure, FailureKind};
 use crate::timeline::thread_name;
 

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use super::{Found, Memory};
 use crate::rt::objects::{NO_BIRTH, Object};
-use crate::rt::runtime::{Company, MOST_WORKERS, Runtime, State};
+use crate::rt::runtime::{Company, MOST_WORKERS, Runtime};
+use crate::rt::state::State;
 use crate::rt::statics::MOST_MODELS;
 use crate::rt::{Place, current, statics};
 use lost::Lost;

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::{Found, Memory};
 use crate::rt::objects::{BORN, Stamp};
-use crate::rt::runtime::{Runtime, State};
+use crate::rt::runtime::Runtime;
+use crate::rt::state::State;
 use crate::rt::{Place, statics};
 
 /// Runs have no tokens here.

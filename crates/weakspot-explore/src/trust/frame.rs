@@ -1,0 +1,56 @@
+//! What the search comes back to: graphs, each with its open alternatives.
+
+use crate::graph::{EventKind, Graph};
+use crate::system::CellId;
+
+/// Something to come back to: truncate the graph, then do it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item {
+    /// Events to keep.
+    pub(super) len: u32,
+    pub(super) what: Alternative,
+    /// Which part of the search this is: where it goes on in several ways, all are taken to be equally large.
+    pub(super) share: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Alternative {
+    /// The thread's read takes this source. If it is doomed, it is that of an atomic that would write this.
+    Source { thread: u32, kind: EventKind, cell: CellId, source: u32, doomed: Option<Doomed> },
+    /// The thread's store goes after this write.
+    Place { thread: u32, kind: EventKind, cell: CellId, after: u32 },
+    /// The thread's `choose` takes this value.
+    Choice { thread: u32, value: i64 },
+    /// The thread's notification, whose read is its last event, wakes this waiter.
+    Waiter { thread: u32, read: u32, waiter: u32 },
+    /// The newest event, a write, goes after `after` and is read by `read`.
+    Revisit { read: u32, after: u32 },
+}
+
+/// What an atomic would write whose source another one has taken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Doomed {
+    pub(super) kind: EventKind,
+    pub(super) value: i64,
+    /// It is a notification of all.
+    pub(super) notifies_all: bool,
+}
+
+/// A graph with its open alternatives.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) graph: Graph,
+    pub(super) items: Vec<Item>,
+    /// An order in which SC could have executed the events that the graph began with; those that were added since came
+    /// later. An alternative may have made that wrong: it is only where to look first.
+    pub(super) order: Vec<u32>,
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        Self { graph: Graph::new(0, std::iter::empty()), items: Vec::new(), order: Vec::new() }
+    }
+}
+
+/// In boxes: a frame becomes the one that is worked on, and waits again, without being moved.
+pub(super) type Frames = Vec<Box<Frame>>;

@@ -1,0 +1,95 @@
+//! What changes during a run: the threads, the objects, and what has happened.
+//!
+//! It is in use by one run at a time, and so is its memory by the next one ([`super::spare`]).
+
+use rustc_hash::FxHashMap;
+
+use super::causality::Causality;
+use super::lane::{Happened, Lane};
+use super::memory::Birth;
+use super::objects::Object;
+use super::script::Script;
+use super::slot::Homes;
+use super::tracked::Unfinished;
+
+/// The number of a thread by its parent and how many that had started before.
+pub(crate) type ThreadNumbers = FxHashMap<(u32, u32), u32>;
+
+/// What changes during a run.
+pub(crate) struct State {
+    /// By thread.
+    pub(crate) lanes: Vec<Lane>,
+    /// Those of threads of other models, which have forgotten them, for the next thread.
+    spare_lanes: Vec<Lane>,
+    /// Of the threads that are known.
+    pub(super) numbers: ThreadNumbers,
+    pub(crate) objects: Vec<Object>,
+    /// Where atomics are.
+    pub(crate) homes: Homes,
+    /// The object of each cell.
+    pub(crate) bound: Vec<u32>,
+    pub(crate) causality: Causality,
+    /// What happened in this run, in order.
+    pub(crate) log: Vec<Happened>,
+    /// Accesses to plain memory that are not over.
+    pub(crate) open: Vec<Unfinished>,
+    /// What threads have allocated in this run, in order.
+    pub(crate) births: Vec<Birth>,
+    /// What is known to happen next.
+    pub(crate) script: Script,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self { lanes: vec![Lane::new()], ..Self::empty() }
+    }
+
+    /// Nothing, and no memory.
+    pub(super) fn empty() -> Self {
+        Self {
+            lanes: Vec::new(),
+            spare_lanes: Vec::new(),
+            numbers: FxHashMap::default(),
+            objects: Vec::new(),
+            homes: Homes::default(),
+            bound: Vec::new(),
+            causality: Causality::new(),
+            log: Vec::new(),
+            open: Vec::new(),
+            births: Vec::new(),
+            script: Script::default(),
+        }
+    }
+
+    /// Forgets everything but its memory; false if that cannot be, because a thread has not ended.
+    pub(super) fn restart(&mut self) -> bool {
+        if self.lanes.iter_mut().any(|lane| lane.berth.is_taken()) {
+            return false;
+        }
+        self.numbers.clear();
+        self.forget_run();
+        self.spare_lanes.extend(self.lanes.drain(1..));
+        self.causality.restart();
+        self.script = Script::default();
+        true
+    }
+
+    /// Makes room for so many threads.
+    pub(super) fn widen(&mut self, threads: usize) {
+        let Self { lanes, spare_lanes, causality, .. } = self;
+        lanes.resize_with(threads, || spare_lanes.pop().unwrap_or_else(Lane::new));
+        causality.widen(threads);
+    }
+
+    /// Forgets what happened in a run.
+    pub(super) fn forget_run(&mut self) {
+        self.lanes.iter_mut().for_each(Lane::reset);
+        self.give_values_back();
+        self.objects.clear();
+        self.bound.clear();
+        self.causality.reset();
+        self.log.clear();
+        self.open.clear();
+        self.births.clear();
+    }
+}
