@@ -132,11 +132,14 @@ pub(crate) fn explorer_for<'s, 'p>(
     }
 }
 
+/// The number of a question that no graph answers.
+const UNANSWERED: u8 = u8::MAX;
+
 /// Watches graphs: what a monitor finds in any execution of a graph.
 #[derive(Debug)]
 pub struct Watcher {
     kind: MonitorKind,
-    /// The number of the question that a graph can answer in the monitor's place.
+    /// The number of the question that a graph can answer in the monitor's place, or [`UNANSWERED`].
     question: u8,
     /// Made when a graph cannot answer.
     monitor: Option<AnyMonitor>,
@@ -152,7 +155,10 @@ impl Watcher {
     pub fn new(kind: MonitorKind, threads: usize, cells: usize) -> Self {
         Self {
             kind,
-            question: kind.watching().number(),
+            question: match kind.watching() {
+                Watching::Nothing => UNANSWERED,
+                asked => asked.number(),
+            },
             monitor: None,
             room: (threads, cells),
             found: Vec::new(),
@@ -166,9 +172,10 @@ impl Watcher {
         &self.found
     }
 
-    /// From now on it is enough to know whether a graph has a finding.
+    /// From now on it is enough to know whether a graph has a finding; none is told any more.
     pub fn look_for_one(&mut self) {
         self.all = false;
+        self.found.clear();
     }
 
     /// Watches a graph that cannot be extended; true if a store could be pending in it. Quick, if the graph is watched
@@ -177,10 +184,12 @@ impl Watcher {
     pub fn watch(&mut self, graph: &Graph, ending: Ending, lineariser: &mut Lineariser) -> bool {
         // Where a thread was put off for good, only the monitor itself knows.
         let has_happened = !matches!(ending, Ending::Blocked | Ending::Livelock) || !graph.has_stuck_read();
-        if has_happened && self.question != 0 && graph.answers(self.question) {
+        if has_happened && graph.answers(self.question) {
+            if !self.all {
+                return graph.is_borderline();
+            }
             self.found.clear();
-            let found = &mut self.found;
-            return graph.is_borderline(self.all, |finding| found.push(finding));
+            return graph.tell(|finding| self.found.push(finding));
         }
         self.run_monitor(graph, lineariser);
         !self.found.is_empty()
@@ -378,26 +387,29 @@ impl<'a> Checker<'a> {
             return ControlFlow::Continue(());
         }
         self.outcome.borderline += 1;
-        if watcher.found.is_empty() {
-            return if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        if !watcher.found.is_empty() {
+            self.note_findings(graph, system);
         }
-        let found = std::mem::take(&mut watcher.found);
-        let flow = self.note_findings(&found, graph, system);
-        if let Some(watcher) = &mut self.watcher {
-            watcher.found = found;
-        }
-        flow
+        if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    /// The execution is borderline, because of these findings.
-    fn note_findings(&mut self, found: &[Finding], graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {
-        for &Finding { store, access } in found {
+    /// The execution is borderline because of what the watcher found.
+    #[inline(never)]
+    fn note_findings(&mut self, graph: &Graph, system: &Interpreter<'_>) {
+        let found = self.watcher.as_mut().map(|watcher| std::mem::take(&mut watcher.found)).unwrap_or_default();
+        for &Finding { store, access } in &found {
             let place = |id: u32| (graph.event(id).thread, graph.event(id).before);
             if self.pairs.insert((place(store), place(access))) {
                 self.note_pair(graph, system, store, access);
             }
         }
-        if self.options.all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let knows_all = self.outcome.violations.len() == self.possible_pairs;
+        if let Some(watcher) = &mut self.watcher {
+            watcher.found = found;
+            if knows_all {
+                watcher.look_for_one();
+            }
+        }
     }
 
     /// A pair of accesses in local states that were not seen together yet.
@@ -408,11 +420,6 @@ impl<'a> Checker<'a> {
             let (actions, issued) = self.actions_up_to(graph, access, store);
             let (store, access) = pair;
             self.outcome.violations.insert(pair, Violation { store, access, actions, issued });
-        }
-        if self.outcome.violations.len() == self.possible_pairs
-            && let Some(watcher) = &mut self.watcher
-        {
-            watcher.look_for_one();
         }
     }
 

@@ -205,21 +205,24 @@ impl Answers {
     /// Only `len` events are left, and before the next one something had been put aside so often.
     #[inline]
     pub(super) fn take_back(&mut self, put_aside: u32, len: u32, concerns: impl Fn(&Change, u32) -> bool) {
+        if self.aside.len() > put_aside as usize {
+            self.undo_until(put_aside, len, concerns);
+        }
+        let unless_gone = |access: u32, gone: bool| if gone { NONE } else { access };
+        self.clear.set(self.clear.get().min(len));
+        self.told.set(self.told.get().min(len));
+        self.witness.set(unless_gone(self.witness.get(), self.witness.get() >= len));
+        self.unnoted = unless_gone(self.unnoted, self.unnoted >= len);
+        let load = self.clear_load.get();
+        self.clear_load.set(ClearLoad { id: unless_gone(load.id, load.id > len), ..load });
+    }
+
+    #[inline(never)]
+    fn undo_until(&mut self, put_aside: u32, len: u32, concerns: impl Fn(&Change, u32) -> bool) {
         while self.aside.len() > put_aside as usize
             && let Some(aside) = self.aside.pop()
         {
             self.undo(&aside, len, &concerns);
-        }
-        self.clear.set(self.clear.get().min(len));
-        self.told.set(self.told.get().min(len));
-        if self.witness.get() >= len {
-            self.witness.set(NONE);
-        }
-        if self.unnoted >= len {
-            self.unnoted = NONE;
-        }
-        if self.clear_load.get().id > len {
-            self.clear_load.set(ClearLoad::NOTHING);
         }
     }
 

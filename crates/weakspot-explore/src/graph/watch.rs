@@ -92,52 +92,40 @@ impl Graph {
         }
     }
 
-    /// Tells of an access and the store that is pending for it, if there is one.
-    #[inline]
-    fn note(&self, access: u32, pending: Option<u32>, found: &mut dyn FnMut(Finding)) -> Option<Place> {
-        let store = pending?;
-        found(Finding { store, access });
-        Some(self.place(store))
-    }
-
     /// [`Answers::find_witness`] among the first `len` accesses.
     ///
     /// [`Answers::find_witness`]: super::answers::Answers::find_witness
     #[inline(never)]
-    fn find_witness(&self, len: u32, found: &mut dyn FnMut(Finding)) {
-        let mut note = |access, pending| self.note(access, pending, found);
+    fn find_witness(&self, len: u32) {
+        let place = |store| self.place(store);
         let concerns = |change: &Change, access: u32| self.is_concerned(change, access);
         match self.watching {
             Watching::Nothing => {}
             Watching::Sober => {
-                self.answers.find_witness(len, concerns, |access| note(access, self.unordered_store(access)));
+                self.answers.find_witness(len, concerns, |access| self.unordered_store(access).map(place));
             }
             Watching::Operational(model) => {
-                self.answers.find_witness(len, concerns, |access| note(access, self.buffered_store(access, model)));
+                self.answers.find_witness(len, concerns, |access| self.buffered_store(access, model).map(place));
             }
         }
     }
 
-    /// [`Answers::tell`] of all accesses.
-    ///
-    /// [`Answers::tell`]: super::answers::Answers::tell
-    #[inline(never)]
-    fn tell(&self, found: &mut dyn FnMut(Finding)) {
-        let mut note = |access, pending| self.note(access, pending, found);
-        match self.watching {
-            Watching::Nothing => {}
-            Watching::Sober => self.answers.tell(self.len(), |access| note(access, self.unordered_store(access))),
-            Watching::Operational(model) => {
-                self.answers.tell(self.len(), |access| note(access, self.buffered_store(access, model)));
-            }
-        }
+    /// Is there an access with a store that could still be pending? Tells of those that are new since it was asked last.
+    /// Who has asked [`Graph::is_borderline`] once is not told any more.
+    pub fn tell(&self, mut found: impl FnMut(Finding)) -> bool {
+        self.answers.tell(self.len(), |access| {
+            let store = self.pending_store(access)?;
+            found(Finding { store, access });
+            Some(self.place(store))
+        });
+        self.is_known_borderline()
     }
 
     /// Asks the question of the newest access, of all others it is answered. A load that is clear would be so if it read
     /// something later in coherence: the store that could be pending for it is the last one that happens before what its
     /// thread did last, which it reads or overtakes in either case, and its past would be greater.
     #[inline]
-    fn ask_newest(&self, found: &mut dyn FnMut(Finding)) {
+    fn ask_newest(&self) {
         let id = self.len() - 1;
         let &Event { kind, thread, source, .. } = &self.events[id as usize];
         let known = self.answers.clear_load();
@@ -145,7 +133,7 @@ impl Graph {
             && known.thread == thread
             && (known.source == NONE || source != NONE && self.happens_before(known.source, source));
         let pending = if is_clear { None } else { self.pending_store(id) };
-        self.answers.note_newest(id, self.note(id, pending, found));
+        self.answers.note_newest(id, pending.map(|store| self.place(store)));
         if pending.is_none() && kind == EventKind::Load && !is_clear {
             self.answers.note_clear_load(ClearLoad { id, thread, source });
         }
@@ -156,22 +144,22 @@ impl Graph {
         (0..self.len()).filter_map(|access| self.pending_store(access).map(|store| Finding { store, access }))
     }
 
-    /// Is there an access with a store that could still be pending? Tells `found` of those that are new since it was
-    /// asked last, or if it does not want to know of `all`, of the first only. Who has not wanted to know of all once
-    /// never will.
+    /// Is there an access with a store that could still be pending?
     #[inline]
-    pub fn is_borderline(&self, all: bool, mut found: impl FnMut(Finding)) -> bool {
-        if all {
-            self.tell(&mut found);
-        } else {
-            self.answers.tell_no_more();
-        }
+    pub fn is_borderline(&self) -> bool {
+        self.answers.tell_no_more();
+        self.is_known_borderline()
+    }
+
+    /// The same, found out if it is not known.
+    #[inline]
+    fn is_known_borderline(&self) -> bool {
         let len = self.len();
         if self.answers.is_unsure(len) {
             if self.answers.lacks_newest(len) {
-                self.ask_newest(&mut found);
+                self.ask_newest();
             } else {
-                self.find_witness(len, &mut found);
+                self.find_witness(len);
             }
         }
         self.answers.witness() != NONE
@@ -184,7 +172,7 @@ impl Graph {
         // Whether an atomic writes is not certain before it has.
         let len = self.len() - u32::from(kind.is_exclusive_write());
         if self.watching.is_anything() && self.answers.is_unsure(len) {
-            self.find_witness(len, &mut |_| {});
+            self.find_witness(len);
         }
     }
 
