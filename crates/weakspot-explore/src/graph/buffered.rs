@@ -124,7 +124,7 @@ impl Graph {
     /// later one of its thread? The newest of all is one of them.
     pub(super) fn is_noticed_now(&self, store: Place, first: u32) -> bool {
         let mut id = self.len() - 1;
-        if self.event(id).thread == store.0 {
+        if self.event(id).thread == store.0 || self.happens_before.entry(id, store.0 as usize) <= store.1 {
             return false;
         }
         while id != NONE && self.event(id).index >= first {

@@ -187,29 +187,31 @@ impl Graph {
     #[inline]
     pub(super) fn put_answers_aside(&mut self, from: u32, unchanged: usize, alone: bool) {
         let witness = self.answers.witness();
-        if !self.answers.tells() {
-            if witness == NONE {
-                if alone && self.brings_loads_only(from) {
-                    return;
+        let is_noted = self.answers.tells()
+            || if witness == NONE {
+                !(alone && self.brings_loads_only(from))
+            } else {
+                let keeps_witness = !self.happens_before(from, witness) || alone && self.keeps_witness(from);
+                if keeps_witness {
+                    self.answers.note_change(self.len() - 1);
                 }
-            } else if !self.happens_before(from, witness) {
-                return self.answers.note_change(self.len() - 1);
-            }
+                !keeps_witness
+            };
+        if is_noted {
+            self.put_concerned_aside(from, unchanged, alone);
         }
-        self.put_concerned_aside(from, unchanged, alone);
     }
 
-    /// The same, if what is known may not stay true.
+    /// The same, if what is known may not stay true, or somebody is told of everything.
     #[inline(never)]
     fn put_concerned_aside(&mut self, from: u32, unchanged: usize, alone: bool) {
         let witness = self.answers.witness();
+        let tells = self.answers.tells();
         let knows_clear = self.answers.knows_clear();
-        let keeps_witness = witness == NONE || !self.happens_before(from, witness) || alone && self.keeps_witness(from);
-        if keeps_witness && witness != NONE && !self.answers.tells() {
-            return self.answers.note_change(self.len() - 1);
-        }
+        let keeps_witness = witness == NONE
+            || tells && (!self.happens_before(from, witness) || alone && self.keeps_witness(from));
         let keeps_clear = knows_clear && self.keeps_clear(from, alone);
-        if keeps_clear && keeps_witness && !self.answers.tells() {
+        if keeps_clear && keeps_witness && !tells {
             return;
         }
         let &Event { thread, index, .. } = self.event(from);
