@@ -187,19 +187,18 @@ impl Graph {
     #[inline]
     pub(super) fn put_answers_aside(&mut self, from: u32, unchanged: usize, alone: bool) {
         let witness = self.answers.witness();
-        let is_noted = self.answers.tells()
-            || if witness == NONE {
-                !(alone && self.brings_loads_only(from))
-            } else {
-                let keeps_witness = !self.happens_before(from, witness) || alone && self.keeps_witness(from);
-                if keeps_witness {
-                    self.answers.note_change(self.len() - 1);
+        if !self.answers.tells() {
+            if witness == NONE {
+                if alone && self.brings_loads_only(from) {
+                    return;
                 }
-                !keeps_witness
-            };
-        if is_noted {
-            self.put_concerned_aside(from, unchanged, alone);
+            } else if !self.happens_before(from, witness) {
+                return self.answers.note_change(self.len() - 1);
+            } else if alone && self.keeps_witness(from) {
+                return;
+            }
         }
+        self.put_concerned_aside(from, unchanged, alone);
     }
 
     /// The same, if what is known may not stay true, or somebody is told of everything.
