@@ -210,7 +210,9 @@ impl Answers {
         }
         let unless_gone = |access: u32, gone: bool| if gone { NONE } else { access };
         self.clear.set(self.clear.get().min(len));
-        self.told.set(self.told.get().min(len));
+        if self.tells.get() {
+            self.told.set(self.told.get().min(len));
+        }
         self.witness.set(unless_gone(self.witness.get(), self.witness.get() >= len));
         self.unnoted = unless_gone(self.unnoted, self.unnoted >= len);
         let load = self.clear_load.get();
@@ -279,12 +281,14 @@ impl Answers {
         }
     }
 
-    /// Looks for a witness among the first `len` accesses until there is one or all are clear.
+    /// Looks for a witness among the first `len` accesses until there is one or all are clear. Most accesses are of no
+    /// `interest`, whatever happens before them.
     #[inline]
     pub(super) fn find_witness(
         &self,
         len: u32,
         concerns: impl Fn(&Change, u32) -> bool,
+        interest: impl Fn(u32) -> bool,
         mut pending: impl FnMut(u32) -> Option<Place>,
     ) {
         let hint = self.hint.replace(NONE);
@@ -305,6 +309,7 @@ impl Answers {
             let is_clear = access < was_clear && !last.is_some_and(|aside| concerns(&aside.change, access));
             if !is_clear
                 && access != hint
+                && interest(access)
                 && let Some(store) = pending(access)
             {
                 self.clear.set(access);

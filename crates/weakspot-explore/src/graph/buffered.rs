@@ -43,6 +43,15 @@ impl Past<'_> {
     }
 }
 
+impl Event {
+    /// The last write of the cell before an access.
+    #[inline]
+    fn follows(&self) -> u32 {
+        // One of them is [`NONE`]: all bits set.
+        self.source & self.co_prev
+    }
+}
+
 /// Is this a read that the monitor sees?
 #[inline]
 fn counts(read: &Event) -> bool {
@@ -54,22 +63,23 @@ fn counts(read: &Event) -> bool {
 }
 
 impl Graph {
-    /// Lines 5 to 8 of Fig. 4 and 5 for an access: the foreign store it could overtake.
+    /// Is the last write of its cell before an access another thread's, and not what its thread has read there before?
     #[inline]
-    pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> Option<u32> {
+    pub(super) fn follows_foreign(&self, access: u32) -> bool {
         let event = self.event(access);
-        // One of them is [`NONE`]: all bits set.
-        let newest = event.source & event.co_prev;
-        if newest == NONE || self.event(newest).thread == event.thread {
-            return None;
-        }
-        self.foreign_store(access, newest, model)
+        let newest = event.follows();
+        newest != NONE
+            && self.event(newest).thread != event.thread
+            && (event.read_prev == NONE || self.event(event.read_prev).source != newest)
     }
 
-    /// The same, if the last write of the cell before the access is another thread's.
+    /// Lines 5 to 8 of Fig. 4 and 5 for an access: the foreign store it could overtake.
     #[inline(never)]
-    fn foreign_store(&self, access: u32, newest: u32, model: MemoryModel) -> Option<u32> {
-        let store = self.foreign_candidate(access, newest)?;
+    pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> Option<u32> {
+        if !self.follows_foreign(access) {
+            return None;
+        }
+        let store = self.foreign_candidate(access)?;
         let past = Past { row: self.happens_before.row(access).as_flattened(), access };
         let (overtaken, event) = (self.event(store), self.event(access));
         // No other thread wrote the cell after the store and before the access, and what the access's thread read is known
@@ -80,11 +90,12 @@ impl Graph {
         (!is_committed).then_some(store)
     }
 
-    /// The foreign store that an access could overtake, unless that has been committed. `newest` is the last write of the
-    /// cell before the access, and another thread's.
+    /// The store that an access could overtake, which follows a foreign one, unless that has been committed.
     #[inline]
-    fn foreign_candidate(&self, access: u32, newest: u32) -> Option<u32> {
-        let Event { kind, po_prev, read_prev, has_write, .. } = *self.event(access);
+    fn foreign_candidate(&self, access: u32) -> Option<u32> {
+        let event = self.event(access);
+        let newest = event.follows();
+        let Event { kind, po_prev, read_prev, has_write, .. } = *event;
         let before = match kind {
             // The monitor sees an atomic that writes at its write.
             EventKind::RmwRead { .. } if has_write => return None,

@@ -55,19 +55,18 @@ impl Graph {
         }
     }
 
-    /// Fig. 2: the store that could still be pending when this load comes, although the load happens after it.
+    /// Is this a load that another thread's write serves?
     #[inline]
-    pub(super) fn unordered_store(&self, load: u32) -> Option<u32> {
-        let event = self.event(load);
-        let is_foreign = event.source != NONE && self.event(event.source).thread != event.thread;
-        if is_foreign && event.kind == EventKind::Load { self.unordered_foreign_store(event) } else { None }
+    pub(super) fn is_served_by_foreign(&self, load: u32) -> bool {
+        let &Event { kind, thread, source, .. } = self.event(load);
+        source != NONE && kind == EventKind::Load && self.event(source).thread != thread
     }
 
-    /// The same for a load that another thread's write serves.
+    /// Fig. 2: the store that could still be pending when this access comes, although it happens after that.
     #[inline(never)]
-    fn unordered_foreign_store(&self, load: &Event) -> Option<u32> {
-        let Event { thread, source, po_prev, .. } = *load;
-        if po_prev == NONE {
+    pub(super) fn unordered_store(&self, access: u32) -> Option<u32> {
+        let Event { thread, source, po_prev, .. } = *self.event(access);
+        if po_prev == NONE || !self.is_served_by_foreign(access) {
             return None;
         }
         let last_load = self.event(po_prev).last_load;

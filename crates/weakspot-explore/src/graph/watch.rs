@@ -102,10 +102,13 @@ impl Graph {
         match self.watching {
             Watching::Nothing => {}
             Watching::Sober => {
-                self.answers.find_witness(len, concerns, |access| self.unordered_store(access).map(place));
+                let interest = |access| self.is_served_by_foreign(access);
+                self.answers.find_witness(len, concerns, interest, |access| self.unordered_store(access).map(place));
             }
             Watching::Operational(model) => {
-                self.answers.find_witness(len, concerns, |access| self.buffered_store(access, model).map(place));
+                let interest = |access| self.follows_foreign(access);
+                let pending = |access| self.buffered_store(access, model).map(place);
+                self.answers.find_witness(len, concerns, interest, pending);
             }
         }
     }
