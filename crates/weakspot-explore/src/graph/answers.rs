@@ -231,13 +231,16 @@ impl Answers {
     fn undo(&mut self, aside: &Aside, len: u32, concerns: impl Fn(&Change, u32) -> bool) {
         let &Aside { change, clear, told, witness, overtaken } = aside;
         self.told.set(self.told.get().min(change.first).max(told));
+        let now = self.witness.get();
         if witness != NONE {
             self.clear.set(clear);
-            self.set_witness(witness, overtaken);
+            // One that did not mind this change may outlive others, too.
+            if now >= len || self.unnoted != NONE || self.tells.get() || concerns(&change, now) {
+                self.set_witness(witness, overtaken);
+            }
             return;
         }
         self.clear.set(self.clear.get().min(change.first).max(clear));
-        let now = self.witness.get();
         if now < len && concerns(&change, now) {
             self.lose_witness();
         }
