@@ -71,8 +71,7 @@ impl Lineariser {
     pub fn linearise_lazily(&mut self, graph: &Graph, thread: usize) {
         self.prepare(graph);
         while self.cursor[thread] != NONE {
-            let target = self.cursor[thread];
-            self.drain(graph, |id| graph.happens_before(id, target));
+            self.go_lazily(graph, thread);
         }
         self.drain(graph, |_| true);
     }
@@ -83,9 +82,18 @@ impl Lineariser {
         self.prepare(graph);
         let thread = graph.event(last).thread as usize;
         while self.order.last() != Some(&last) {
-            let target = self.cursor[thread];
-            self.drain(graph, |id| graph.happens_before(id, target));
+            self.go_lazily(graph, thread);
         }
+    }
+
+    /// Lets the next event of a thread go, after what happens before it. Mostly all of that has gone already: then the event
+    /// is ready.
+    fn go_lazily(&mut self, graph: &Graph, thread: usize) {
+        if let Some(id) = self.ready(graph, thread) {
+            return self.go(graph, thread, id);
+        }
+        let target = self.cursor[thread];
+        self.drain(graph, |id| graph.happens_before(id, target));
     }
 
     /// Lets the wanted events go, as long as any can.

@@ -364,11 +364,8 @@ impl<M: Monitor, S: System> Visitor<S> for Both<M> {
         }
         assert_eq!(graph.findings().collect::<BTreeSet<_>>(), expected);
         let told = &mut self.told;
-        let borderline = if self.all {
-            graph.tell(|finding| told.extend([places(graph, finding)]))
-        } else {
-            graph.is_borderline()
-        };
+        let borderline =
+            if self.all { graph.tell(|finding| told.extend([places(graph, finding)])) } else { graph.is_borderline() };
         assert_eq!(borderline, !expected.is_empty());
         self.expected.extend(expected.iter().map(|&finding| places(graph, finding)));
         self.executions += 1;

@@ -21,7 +21,8 @@ impl<const STRIDE: usize> Table<'_, STRIDE> {
     }
 
     /// Joins what `keep` leaves of one row (it is given the row's lanes and those of the mask) into another.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a few instructions where the stride is known")]
     fn join(&mut self, into: u32, from: u32, keep: impl Fn(u16, u16) -> u16) {
         let stride = self.stride();
         let (into, from) = (into as usize * stride, from as usize * stride);

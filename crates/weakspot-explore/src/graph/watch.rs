@@ -116,11 +116,20 @@ impl Graph {
     /// Is there an access with a store that could still be pending? Tells of those that are new since it was asked last.
     /// Who has asked [`Graph::is_borderline`] once is not told any more.
     pub fn tell(&self, mut found: impl FnMut(Finding)) -> bool {
-        self.answers.tell(self.len(), |access| {
-            let store = self.pending_store(access)?;
+        let mut note = |access, pending: Option<u32>| {
+            let store = pending?;
             found(Finding { store, access });
             Some(self.place(store))
-        });
+        };
+        match self.watching {
+            Watching::Nothing => {}
+            Watching::Sober => self.answers.tell(self.len(), |access| {
+                if self.is_served_by_foreign(access) { note(access, self.unordered_store(access)) } else { None }
+            }),
+            Watching::Operational(model) => self.answers.tell(self.len(), |access| {
+                if self.follows_foreign(access) { note(access, self.buffered_store(access, model)) } else { None }
+            }),
+        }
         self.is_known_borderline()
     }
 
@@ -210,8 +219,8 @@ impl Graph {
         let witness = self.answers.witness();
         let tells = self.answers.tells();
         let knows_clear = self.answers.knows_clear();
-        let keeps_witness = witness == NONE
-            || tells && (!self.happens_before(from, witness) || alone && self.keeps_witness(from));
+        let keeps_witness =
+            witness == NONE || tells && (!self.happens_before(from, witness) || alone && self.keeps_witness(from));
         let keeps_clear = knows_clear && self.keeps_clear(from, alone);
         if keeps_clear && keeps_witness && !tells {
             return;
