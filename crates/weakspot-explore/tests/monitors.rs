@@ -414,6 +414,8 @@ fn random_shape(seed: u64) -> Shape {
         0 => Shape { threads: 2..=3, statements: 1..=4, cells: 1..=2, locks: true, condvars: has(6), ..straight },
         1 => Shape { threads: 3..=3, statements: 2..=3, cells: 2..=3, ..straight },
         2 => Shape { threads: 4..=4, statements: 1..=2, cells: 2..=2, ..straight },
+        // Many executions that differ in what is read last.
+        3 => Shape { threads: 3..=3, statements: 3..=5, cells: 2..=2, ..straight },
         // Several stores of one thread, some of which others notice.
         _ => Shape { threads: 2..=2, statements: 3..=6, cells: 2..=4, ..straight },
     }
