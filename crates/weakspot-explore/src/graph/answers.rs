@@ -299,6 +299,7 @@ impl Answers {
             let second = self.second_hint.get();
             for hint in [hint, second] {
                 if hint < len
+                    && interest(hint)
                     && let Some(store) = pending(hint)
                 {
                     return self.set_witness(hint, store);

@@ -73,12 +73,9 @@ impl Graph {
             && (event.read_prev == NONE || self.event(event.read_prev).source != newest)
     }
 
-    /// Lines 5 to 8 of Fig. 4 and 5 for an access: the foreign store it could overtake.
+    /// Lines 5 to 8 of Fig. 4 and 5 for an access that follows a foreign write: the store it could overtake.
     #[inline(never)]
     pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> Option<u32> {
-        if !self.follows_foreign(access) {
-            return None;
-        }
         let store = self.foreign_candidate(access)?;
         let past = Past { row: self.happens_before.row(access).as_flattened(), access };
         let (overtaken, event) = (self.event(store), self.event(access));

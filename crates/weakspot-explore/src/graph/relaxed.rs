@@ -62,11 +62,12 @@ impl Graph {
         source != NONE && kind == EventKind::Load && self.event(source).thread != thread
     }
 
-    /// Fig. 2: the store that could still be pending when this access comes, although it happens after that.
+    /// Fig. 2: the store that could still be pending when a load comes that another thread's write serves, although it
+    /// happens after that.
     #[inline(never)]
-    pub(super) fn unordered_store(&self, access: u32) -> Option<u32> {
-        let Event { thread, source, po_prev, .. } = *self.event(access);
-        if po_prev == NONE || !self.is_served_by_foreign(access) {
+    pub(super) fn unordered_store(&self, load: u32) -> Option<u32> {
+        let Event { thread, source, po_prev, .. } = *self.event(load);
+        if po_prev == NONE {
             return None;
         }
         let last_load = self.event(po_prev).last_load;

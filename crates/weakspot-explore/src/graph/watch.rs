@@ -86,9 +86,9 @@ impl Graph {
     #[inline]
     fn pending_store(&self, access: u32) -> Option<u32> {
         match self.watching {
-            Watching::Nothing => None,
-            Watching::Sober => self.unordered_store(access),
-            Watching::Operational(model) => self.buffered_store(access, model),
+            Watching::Sober if self.is_served_by_foreign(access) => self.unordered_store(access),
+            Watching::Operational(model) if self.follows_foreign(access) => self.buffered_store(access, model),
+            _ => None,
         }
     }
 
