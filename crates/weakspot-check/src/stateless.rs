@@ -44,7 +44,14 @@ pub fn check(
         violations = describe(program, options, budget, progress, &explored)?;
         if violations.is_empty() {
             let why = "an assume makes the monitor's finding uncertain";
-            return attack::check(program, options, budget, progress, why, Some(side_states(options)));
+            let report = attack::check(program, options, budget, progress, why, Some(side_states(options)))?;
+            let executions = count(&explored);
+            return Ok(CheckReport {
+                executions,
+                blocked: explored.blocked,
+                borderline: explored.borderline,
+                ..report
+            });
         }
         Verdict::Unsafe(impact::judge(program, options, side_states(options), budget, progress)?)
     };
@@ -54,11 +61,15 @@ pub fn check(
         why,
         violations,
         states: 0,
-        executions: explored.executions + explored.deadlocks + explored.unfinished,
+        executions: count(&explored),
         blocked: explored.blocked,
         borderline: explored.borderline,
         exhaustive: explored.exhaustive && explored.unfinished == 0,
     })
+}
+
+fn count(explored: &Outcome) -> u64 {
+    explored.executions + explored.deadlocks + explored.unfinished
 }
 
 fn run(

@@ -17,7 +17,7 @@ use weakspot_model::task::{Budget, Limit, Progress as _};
 use weakspot_report::json;
 
 use self::declared::Declared;
-use super::{limits, shown};
+use super::{count, limits, shown};
 use crate::args::{Model, Monitor, TraceArgs};
 use crate::exit::{Exit, Failure};
 use crate::input::InputError;
@@ -162,9 +162,16 @@ fn failure(name: &str, error: TraceError, watched: &Watched) -> Failure {
     }
 }
 
-/// `1 event`, `2 events`.
-fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+/// What keeps an answer from being a better one.
+#[derive(Debug, Clone, Copy)]
+enum Obstacle {
+    /// The program assumes something, and the monitor has found something.
+    Assumptions,
+    Limit(Limit),
+    /// There is no event.
+    Empty,
+    /// All executions are blocked.
+    NothingEnds,
 }
 
 /// What came of it.
@@ -180,15 +187,29 @@ struct Answer<'a> {
 
 impl Answer<'_> {
     fn verdict(&self) -> &'static str {
-        let Watched { error, pairs, events, .. } = &self.watched;
+        let Watched { error, pairs, assumes, .. } = &self.watched;
         if error.is_some() {
             "error"
-        } else if !pairs.is_empty() {
+        } else if !pairs.is_empty() && !assumes {
             "unsafe"
-        } else if self.limit.is_some() || *events == 0 {
+        } else if self.obstacle().is_some() {
             "bounded"
         } else {
             "safe"
+        }
+    }
+
+    /// What keeps a trace without errors from being called safe, if it holds no pair that is certain.
+    fn obstacle(&self) -> Option<Obstacle> {
+        let Watched { pairs, events, executions, blocked, .. } = &self.watched;
+        if !pairs.is_empty() {
+            Some(Obstacle::Assumptions)
+        } else if let Some(limit) = self.limit {
+            Some(Obstacle::Limit(limit))
+        } else if *events == 0 {
+            Some(Obstacle::Empty)
+        } else {
+            (blocked == executions).then_some(Obstacle::NothingEnds)
         }
     }
 
@@ -217,17 +238,22 @@ impl Answer<'_> {
 
     fn headline(&self, output: &Output) -> String {
         let Watched { error, executions, borderline, events, .. } = &self.watched;
-        let meaning = match (self.verdict(), error, self.limit) {
+        let meaning = match (self.verdict(), error, self.obstacle()) {
             ("error", Some((execution, message)), _) => {
                 format!("{message} (already under sc, in execution {execution})")
             }
             ("unsafe", ..) => {
                 format!("store buffers can turn {borderline} of {} into others", count(*executions, "execution"))
             }
-            ("bounded", _, Some(limit)) => {
-                format!("{} after {}", limits::reached(limit), count(*events, "event"))
-            }
-            ("bounded", ..) => "there is no event in the trace".to_owned(),
+            ("bounded", _, Some(obstacle)) => match obstacle {
+                Obstacle::Assumptions => format!(
+                    "store buffers may turn {borderline} of {} into others, unless something assumed is false then",
+                    count(*executions, "execution")
+                ),
+                Obstacle::Limit(limit) => format!("{} after {}", limits::reached(limit), count(*events, "event")),
+                Obstacle::Empty => "there is no event in the trace".to_owned(),
+                Obstacle::NothingEnds => "no execution ran to its end".to_owned(),
+            },
             _ => "store buffers turn no execution of the trace into another".to_owned(),
         };
         let model = MemoryModel::from(self.args.model).name();
@@ -247,10 +273,13 @@ impl Answer<'_> {
             let _ = write!(text, ", {errors} with errors");
         }
         let _ = writeln!(text, ", {}, {:.2} s", count(events, "event"), self.seconds);
-        match (self.verdict(), self.limit) {
-            ("bounded", Some(limit)) => {
+        match (self.verdict(), self.obstacle()) {
+            ("bounded", Some(Obstacle::Limit(limit))) => {
                 let _ =
                     writeln!(text, "  nothing found so far, but not everything was read: {}", limits::advice(limit));
+            }
+            ("bounded", Some(Obstacle::Assumptions)) => {
+                text.push_str("  a trace does not say what the program assumes: `weakspot check` finds out\n");
             }
             ("safe", _) => {
                 text.push_str("  only the recorded executions were looked at: `weakspot check` looks at all\n");
@@ -261,7 +290,7 @@ impl Answer<'_> {
     }
 
     fn object(&self) -> json::Trace<'_> {
-        let Watched { executions, complete, events, borderline, errors, ref pairs, ref error } = self.watched;
+        let Watched { executions, complete, events, borderline, errors, ref pairs, ref error, .. } = self.watched;
         json::Trace {
             head: json::Head {
                 command: "trace",
@@ -279,11 +308,12 @@ impl Answer<'_> {
             errors,
             violations: pairs.iter().map(|pair| self.declared.violation(pair)).collect(),
             error: error.as_ref().map(|(execution, message)| json::RecordedError { message, execution: *execution }),
-            limit: match (self.verdict(), self.limit) {
-                ("bounded", None) => Some("empty"),
-                ("bounded", Some(limit)) => Some(limits::name(limit)),
-                _ => None,
-            },
+            limit: self.obstacle().filter(|_| self.verdict() == "bounded").map(|obstacle| match obstacle {
+                Obstacle::Assumptions => "assumptions",
+                Obstacle::Limit(limit) => limits::name(limit),
+                Obstacle::Empty => "empty",
+                Obstacle::NothingEnds => "nothing-ends",
+            }),
         }
     }
 }
