@@ -176,14 +176,22 @@ fn describe(
         }
         return Ok(violations);
     }
-    if program.assumes() {
-        return certain(program, options, explored);
+    let certain = if program.assumes() { certain(program, options, explored)? } else { Vec::new() };
+    // a monitor names one of several stores that can be late; where all are wanted, the attack engine finds the others
+    if program.assumes() && (certain.is_empty() || !options.all) {
+        return Ok(certain);
     }
     let attacks = attack::attacks(program, options, side_states(options), budget, progress)?;
     if attacks.verdict == RobustVerdict::Robust {
         return Err(InternalError::Disagreement);
     }
     let mut violations = attack::violations(program, options, &attacks)?;
+    if program.assumes() {
+        for violation in certain {
+            add(&mut violations, violation);
+        }
+        return Ok(violations);
+    }
     for found in explored.violations.values() {
         if (options.all || violations.is_empty()) && is_new((found.store.site, found.access.site), &violations) {
             add(&mut violations, Violation::of_monitor(program, options, found)?);

@@ -327,3 +327,34 @@ fn a_trace_of_which_nothing_runs_to_its_end_is_not_safe() {
     let run = workspace.run(&["trace", "w.wtrace", "--model", "tso"]);
     assert!(run.out.starts_with("bounded: w.wtrace under tso: no execution ran to its end\n"), "{run:?}");
 }
+
+/// Somebody may read while the executions are explored, and the pipe is still a pipe afterwards.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_written_to_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
+    let pipe = workspace.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let is_pipe = || std::fs::metadata(&pipe).unwrap().file_type().is_fifo();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| workspace.run(&["trace", "pipe", "--model", "tso", "--json"]));
+        let run = workspace.run(&["check", "sb.weak", "--all", "--record", "pipe"]);
+        assert!(run.code == 1 && run.out.contains("recorded to `pipe`: 3 executions"), "{run:?}");
+        assert!(is_pipe());
+        let run = reader.join().unwrap();
+        assert_eq!((run.code, run.json()["executions"].as_u64()), (1, Some(3)), "{run:?}");
+    });
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| std::fs::read_to_string(&pipe));
+        let run = workspace.run(&["fence", "sb.weak", "--model", "tso", "--output", "pipe"]);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(is_pipe());
+        assert_eq!(reader.join().unwrap().unwrap().matches("fence;").count(), 2);
+    });
+    let link = workspace.path().join("full");
+    std::os::unix::fs::symlink("/dev/full", &link).unwrap();
+    let run = workspace.run(&["check", "sb.weak", "--record", "full"]);
+    assert!(run.code == 2 && run.err.contains("cannot write `full`"), "{run:?}");
+    assert!(std::fs::metadata(&link).unwrap().file_type().is_char_device());
+}
