@@ -1,6 +1,7 @@
 //! `weakspot trace`: the monitors over recorded executions, read once from beginning to end.
 
 mod declared;
+mod patient;
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,6 +18,7 @@ use weakspot_model::task::{Budget, Limit, Progress as _};
 use weakspot_report::json;
 
 use self::declared::Declared;
+use self::patient::Patient;
 use super::{count, limits, shown};
 use crate::args::{Model, Monitor, TraceArgs};
 use crate::exit::{Exit, Failure};
@@ -37,7 +39,10 @@ pub fn run(args: &TraceArgs, output: &Output) -> Result<Exit, Failure> {
     let budget = budget(args)?;
     let name = shown(&args.file);
     let answer = if args.file == Path::new("-") {
-        watch(io::stdin().lock(), args, &name, &budget, output)?
+        watch(Patient::new(|| Ok(io::stdin()), &budget), args, &name, &budget, output)?
+    } else if args.file.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        let path = args.file.clone();
+        watch(Patient::new(|| File::open(path), &budget), args, &name, &budget, output)?
     } else {
         watch(open(&args.file)?, args, &name, &budget, output)?
     };
@@ -102,17 +107,25 @@ fn watch<'a>(
     let progress = SearchProgress::new(output, name, "events");
     let mut declared = Declared::default();
     let mut watch = Watch::new(kind, budget);
-    let unreadable = |error: TraceError, watched: &Watched| failure(name, error, watched);
-    let mut reader = Reader::new(from).map_err(|error| unreadable(error, watch.watched()))?;
-    let mut stopped = None;
+    // What did not come in time is not what is wrong with a trace.
+    let stop = |error: TraceError, watched: &Watched| match (&error, budget.exhausted(0)) {
+        (TraceError::Io(late), Some(limit)) if late.kind() == io::ErrorKind::TimedOut => Ok(Stopped::Limit(limit)),
+        _ => Err(failure(name, error, watched)),
+    };
+    let (mut stopped, mut reader) = match Reader::new(from) {
+        Ok(reader) => (None, Some(reader)),
+        Err(error) => (Some(stop(error, watch.watched())?), None),
+    };
+    let format = reader.as_ref().map(Reader::format);
     let mut next_report = EVENTS_BETWEEN_REPORTS;
-    while stopped.is_none() {
+    while let (None, Some(reader)) = (&stopped, &mut reader) {
         let record = match reader.read() {
             Ok(Some(record)) => record,
             Ok(None) => break,
             Err(error) => {
                 progress.finish();
-                return Err(unreadable(error, watch.watched()));
+                stopped = Some(stop(error, watch.watched())?);
+                break;
             }
         };
         stopped = watch.accept(&record).err();
@@ -130,7 +143,6 @@ fn watch<'a>(
             return Err(Failure::TooLarge { file: name.to_owned(), message: Stopped::TooLong.to_string() });
         }
     };
-    let format = reader.format();
     Ok(Answer { args, name, format, declared, watched: watch.watched().clone(), limit, seconds: output.seconds() })
 }
 
@@ -178,7 +190,8 @@ enum Obstacle {
 struct Answer<'a> {
     args: &'a TraceArgs,
     name: &'a str,
-    format: Format,
+    /// Not known if nothing was read.
+    format: Option<Format>,
     declared: Declared,
     watched: Watched,
     limit: Option<Limit>,
@@ -264,7 +277,8 @@ impl Answer<'_> {
         let Watched { executions, complete, events, borderline, errors, .. } = self.watched;
         let (_, monitor) = monitor(self.args);
         let executed = count(executions, "execution");
-        let mut text = format!("  {monitor} monitor, {} trace: {executed}", self.format.name());
+        let format = self.format.map_or(String::new(), |format| format!("{} ", format.name()));
+        let mut text = format!("  {monitor} monitor, {format}trace: {executed}");
         if complete < executions {
             let _ = write!(text, " ({complete} of them to their end)");
         }
@@ -299,7 +313,7 @@ impl Answer<'_> {
                 verdict: self.verdict(),
                 seconds: self.seconds,
             },
-            format: self.format.name(),
+            format: self.format.map(Format::name),
             monitor: monitor(self.args).1,
             executions,
             complete,

@@ -358,3 +358,24 @@ fn pipes_and_devices_are_written_to_and_not_replaced() {
     assert!(run.code == 2 && run.err.contains("cannot write `full`"), "{run:?}");
     assert!(std::fs::metadata(&link).unwrap().file_type().is_char_device());
 }
+
+/// Somebody holds the other end of the pipe and writes nothing more.
+#[test]
+fn a_time_limit_is_honoured_while_the_trace_is_waited_for() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let workspace = Workspace::new();
+    for (text, format) in [(&b""[..], None), (b"weakspot-trace 1\nthread 0 \"a\"\nbegin\n0 fe", Some("text"))] {
+        let arguments = ["trace", "-", "--model", "tso", "--json", "--time-limit", "0.2"];
+        let mut command = workspace.command(&arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(text).unwrap();
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&object["verdict"], &object["limit"]), (&"bounded".into(), &"time".into()), "{object}");
+        assert_eq!(object["format"].as_str(), format, "{object}");
+    }
+}
