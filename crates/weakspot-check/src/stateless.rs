@@ -44,7 +44,14 @@ pub fn check(
         violations = describe(program, options, budget, progress, &explored)?;
         if violations.is_empty() {
             let why = "an assume makes the monitor's finding uncertain";
-            return attack::check(program, options, budget, progress, why, Some(side_states(options)));
+            let report = attack::check(program, options, budget, progress, why, Some(side_states(options)))?;
+            let executions = count(&explored);
+            return Ok(CheckReport {
+                executions,
+                blocked: explored.blocked,
+                borderline: explored.borderline,
+                ..report
+            });
         }
         Verdict::Unsafe(impact::judge(program, options, side_states(options), budget, progress)?)
     };
@@ -54,11 +61,15 @@ pub fn check(
         why,
         violations,
         states: 0,
-        executions: explored.executions + explored.deadlocks + explored.unfinished,
+        executions: count(&explored),
         blocked: explored.blocked,
         borderline: explored.borderline,
         exhaustive: explored.exhaustive && explored.unfinished == 0,
     })
+}
+
+fn count(explored: &Outcome) -> u64 {
+    explored.executions + explored.deadlocks + explored.unfinished
 }
 
 fn run(
@@ -165,14 +176,22 @@ fn describe(
         }
         return Ok(violations);
     }
-    if program.assumes() {
-        return certain(program, options, explored);
+    let certain = if program.assumes() { certain(program, options, explored)? } else { Vec::new() };
+    // a monitor names one of several stores that can be late; where all are wanted, the attack engine finds the others
+    if program.assumes() && (certain.is_empty() || !options.all) {
+        return Ok(certain);
     }
     let attacks = attack::attacks(program, options, side_states(options), budget, progress)?;
     if attacks.verdict == RobustVerdict::Robust {
         return Err(InternalError::Disagreement);
     }
     let mut violations = attack::violations(program, options, &attacks)?;
+    if program.assumes() {
+        for violation in certain {
+            add(&mut violations, violation);
+        }
+        return Ok(violations);
+    }
     for found in explored.violations.values() {
         if (options.all || violations.is_empty()) && is_new((found.store.site, found.access.site), &violations) {
             add(&mut violations, Violation::of_monitor(program, options, found)?);

@@ -109,3 +109,21 @@ fn a_violation_in_which_assumptions_come_true_needs_no_other_engine() {
     assert!(is_unsafe && pairs > 0, "{engine:?}");
     assert_eq!(answer(1, false), (Engine::Attack, false, 0));
 }
+
+/// A monitor names the youngest store that can be late; the older one can be, too.
+#[test]
+fn all_pairs_of_a_program_that_assumes_something_are_found_by_every_engine() {
+    let text = "shared x, y; thread a { assume(y != 0); let r = x; } thread b { x = 1; x = 2; y = 1; }";
+    let program = compile(&SourceFile::new("all.weak", text)).unwrap().program;
+    let pairs = |options: CheckOptions| {
+        let report = check(&program, &options, &Budget::unlimited(), &()).unwrap();
+        let mut pairs: Vec<_> = report.violations.iter().map(|found| (found.store.pc, found.access.pc)).collect();
+        pairs.sort_unstable();
+        pairs
+    };
+    let all = CheckOptions { all: true, ..CheckOptions::new(MemoryModel::Pso) };
+    let exact = pairs(CheckOptions { engine: Some(Engine::Attack), ..all.clone() });
+    assert_eq!(exact.len(), 2, "{exact:?}");
+    assert_eq!(pairs(CheckOptions { engine: Some(Engine::Stateless), ..all.clone() }), exact);
+    assert_eq!(pairs(CheckOptions { max_preemptions: Some(2), ..all }), exact);
+}

@@ -48,6 +48,11 @@ fn dump_ir(command: &'static str, program: &Program, output: &Output) -> Result<
     Ok(Exit::Good)
 }
 
+/// `1 event`, `2 events`.
+fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// The name to show for a file.
 fn shown(path: &Path) -> String {
     if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }

@@ -14,6 +14,12 @@
 //! Where they may come, leaving the list of waiters is a step of its own. Who sleeps cannot go on, so switching away from
 //! it is no preemption. How often a thread may come back to its `wait` without having done anything is bounded as in
 //! exhaustive search: see `trust/wakeups.rs`.
+//!
+//! # Systems
+//! All threads and cells are there from the start, as those of a program are; live code has modes of its own. Without
+//! tokens, taking steps back means running the others again: see [`Interleaving::changed`].
+
+mod again;
 
 use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::Action;
@@ -22,6 +28,7 @@ use crate::graph::{NONE, Phase};
 use crate::monitor::{Event, Operation};
 use crate::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
 use crate::trust::{MOST_FRUITLESS, bit};
+pub use again::Changed;
 use weakspot_model::ir::FenceKind;
 
 /// How an interleaving ends.
@@ -105,6 +112,10 @@ pub struct Interleaving<'s, S: System> {
     actions: Vec<Action>,
     /// The thread's state before each action.
     tokens: Vec<Token>,
+    /// What was done in each action; only of systems without tokens.
+    did: Vec<Pending>,
+    /// The system did not do the same again.
+    changed: Option<Changed>,
     undo: Vec<Undo>,
 }
 
@@ -124,6 +135,8 @@ impl<'s, S: System> Interleaving<'s, S> {
             kept: 0,
             actions: Vec::new(),
             tokens: Vec::new(),
+            did: Vec::new(),
+            changed: None,
             undo: Vec::new(),
         };
         this.restart();
@@ -150,6 +163,7 @@ impl<'s, S: System> Interleaving<'s, S> {
         self.kept = 0;
         self.actions.clear();
         self.tokens.clear();
+        self.did.clear();
         self.undo.clear();
     }
 
@@ -339,24 +353,6 @@ impl<'s, S: System> Interleaving<'s, S> {
         }
     }
 
-    /// Runs the first `depth` steps again, each as many actions as it was.
-    fn run_again(&mut self, depth: usize) {
-        let ends: Vec<u32> = self.undo[1..=depth].iter().map(|undo| undo.actions).collect();
-        let actions = self.actions.clone();
-        self.restart();
-        for end in ends {
-            let first = self.actions.len();
-            for (index, &action) in actions[first..end as usize].iter().enumerate() {
-                let thread = action.thread().index();
-                if index == 0 {
-                    self.push_undo(thread);
-                }
-                let choice = if let Action::Step { choice, .. } = action { choice } else { 0 };
-                self.act(thread, choice);
-            }
-        }
-    }
-
     fn set(&mut self, cell: CellId, value: i64) {
         let old = self.memory[cell as usize];
         if let Some(undo) = self.undo.last_mut() {
@@ -382,6 +378,9 @@ impl<'s, S: System> Interleaving<'s, S> {
         let step = Action::Step { thread: id, choice: self.machine_choice(pending, choice) };
         self.actions.push(if unasked { Action::Wake { thread: id } } else { step });
         self.tokens.push(before.unwrap_or(Token(0)));
+        if before.is_none() {
+            self.did.push(pending);
+        }
         let interlocked = Operation::Atomic { writes: true, drains_all: true };
         let mut without_effect = false;
         match pending {

@@ -124,6 +124,8 @@ pub enum Record {
     },
     /// The next place.
     Place(TracePlace),
+    /// The program assumes something, so an execution that a monitor predicts may turn out to be none.
+    Assumes,
     /// An execution begins: all cells have their initial values, no thread has done anything.
     Begin,
     /// The next event of the execution.

@@ -168,6 +168,7 @@ fn names_and_values_of_any_kind_survive() {
     }
     let label = Some("a label".to_owned());
     records.push(Record::Place(TracePlace { file: 6, line: u32::MAX, column: 1, length: 0, label }));
+    records.push(Record::Assumes);
     for value in [0, -1, 1, 63, -64, 64, i64::MAX, i64::MIN] {
         let happening = Happening {
             kind: Kind::Rmw { writes: true, drains_all: true },

@@ -433,7 +433,8 @@ pub struct Trace<'a> {
     #[serde(flatten)]
     pub head: Head<'a>,
     /// `text` or `binary`.
-    pub format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<&'static str>,
     /// `sober`, `sober-published` or `operational`.
     pub monitor: &'static str,
     /// Executions read.

@@ -21,7 +21,7 @@ use weakspot_report::style::Role;
 use weakspot_report::timeline::Execution;
 use weakspot_report::violation;
 
-use super::{dump_ir, limits};
+use super::{count, dump_ir, limits};
 use crate::args::{CheckArgs, Monitor};
 use crate::exit::{Exit, Failure};
 use crate::input;
@@ -187,7 +187,9 @@ impl<'a> Answer<'a> {
         let (file, model) = (&self.program.source.name, self.model.name());
         let meaning = match &self.report.verdict {
             Verdict::Safe if self.model == MemoryModel::Sc => "every SC execution is correct".to_owned(),
-            Verdict::Safe if self.args.monitor == Some(Monitor::SoberPublished) => {
+            Verdict::Safe
+                if self.args.monitor == Some(Monitor::SoberPublished) && self.report.engine == Engine::Stateless =>
+            {
                 "every SC execution is correct; SOBER's monitor finds nothing, but as published it misses some violations: \
                  leave out --monitor to be sure"
                     .to_owned()
@@ -209,17 +211,18 @@ impl<'a> Answer<'a> {
     /// Which engine and why, and what it took.
     fn figures(&self) -> String {
         let CheckReport { states, executions, blocked, borderline, why, .. } = *self.report;
+        let explored = count(executions, "SC execution");
         let mut text = match self.report.engine {
             Engine::Attack => {
                 let extent =
                     if self.report.exhaustive { "unbounded and exact" } else { "not all states were looked at" };
                 format!("  attack engine ({why}; {extent}): {states} states")
             }
-            Engine::Stateless => {
-                let plural = if executions == 1 { "" } else { "s" };
-                format!("  stateless engine ({why}): {executions} SC execution{plural}")
-            }
+            Engine::Stateless => format!("  stateless engine ({why}): {explored}"),
         };
+        if self.report.engine == Engine::Attack && executions + blocked > 0 {
+            let _ = write!(text, " after {explored}");
+        }
         if blocked > 0 {
             let _ = write!(text, " and {blocked} blocked");
         }
@@ -228,7 +231,8 @@ impl<'a> Answer<'a> {
         }
         let _ = writeln!(text, ", {:.2} s", self.seconds);
         if let (Some(Recorded { executions, events }), Some(path)) = (self.recorded, &self.args.record) {
-            let _ = writeln!(text, "  recorded to `{}`: {executions} executions, {events} events", path.display());
+            let (executions, events) = (count(executions, "execution"), count(events, "event"));
+            let _ = writeln!(text, "  recorded to `{}`: {executions}, {events}", path.display());
         }
         if let Verdict::Bounded(bound) = &self.report.verdict {
             let advice = words::advice(bound, self.args);

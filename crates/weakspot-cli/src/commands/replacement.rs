@@ -1,5 +1,5 @@
 //! A file that takes the place of another in one step: whoever reads the target sees the old contents or the new ones,
-//! never a part. Until then the target is as it was.
+//! never a part. Until then the target is as it was. Pipes and devices are no files to be replaced: they are written to.
 
 use std::fs;
 use std::io;
@@ -21,43 +21,76 @@ pub fn remove_unfinished() {
 #[derive(Debug)]
 pub struct Replacement {
     target: PathBuf,
+    contents: Contents,
+}
+
+/// Where it is written to.
+#[derive(Debug)]
+enum Contents {
     /// A new file beside the target.
-    pub file: tempfile::NamedTempFile,
+    Beside(tempfile::NamedTempFile),
+    /// The target itself: a pipe or a device.
+    Stream(fs::File),
 }
 
 impl Replacement {
     /// A new file beside the target, which need not exist.
     pub fn of(path: &Path) -> io::Result<Self> {
         let target = target(path)?;
+        if is_stream(&target) {
+            let contents = Contents::Stream(fs::OpenOptions::new().write(true).open(&target)?);
+            return Ok(Self { target, contents });
+        }
         let file = new_file(folder(&target)?)?;
         BEGUN.lock().unwrap_or_else(PoisonError::into_inner).push(file.path().to_owned());
-        Ok(Self { target, file })
+        Ok(Self { target, contents: Contents::Beside(file) })
+    }
+
+    /// The new file beside the target; none for a pipe or a device, from which nothing can be read again.
+    pub fn beside(&mut self) -> Option<&mut tempfile::NamedTempFile> {
+        match &mut self.contents {
+            Contents::Beside(file) => Some(file),
+            Contents::Stream(_) => None,
+        }
     }
 
     /// Could there be one, as far as can be seen without making it? For whoever is about to do long work first.
     pub fn is_possible(path: &Path) -> io::Result<()> {
-        target(path).and_then(|target| folder(&target).map(|_| ()))
+        let target = target(path)?;
+        if is_stream(&target) { Ok(()) } else { folder(&target).map(|_| ()) }
     }
 
     /// Puts it in the target's place, with the target's permissions.
     pub fn put_in_place(self) -> io::Result<()> {
-        self.file.as_file().sync_all()?;
+        let Contents::Beside(file) = self.contents else { return Ok(()) };
+        file.as_file().sync_all()?;
         if let Ok(metadata) = fs::metadata(&self.target) {
-            fs::set_permissions(self.file.path(), metadata.permissions())?;
+            fs::set_permissions(file.path(), metadata.permissions())?;
         }
-        self.file.persist(&self.target).map_err(|error| error.error)?;
+        file.persist(&self.target).map_err(|error| error.error)?;
         Ok(())
     }
 }
 
 impl io::Write for Replacement {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        match &mut self.contents {
+            Contents::Beside(file) => file.write(bytes),
+            Contents::Stream(file) => file.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        match &mut self.contents {
+            Contents::Beside(file) => file.flush(),
+            Contents::Stream(file) => file.flush(),
+        }
     }
+}
+
+/// Is there something that is neither a file nor a folder?
+fn is_stream(target: &Path) -> bool {
+    fs::metadata(target).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 /// A link stays a link: the file it leads to is replaced.
@@ -69,6 +102,7 @@ fn target(path: &Path) -> io::Result<PathBuf> {
         Ok(metadata) if metadata.permissions().readonly() => {
             Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"))
         }
+        Ok(metadata) if !metadata.is_file() => Ok(path.to_owned()),
         Ok(_) => fs::canonicalize(path),
     }
 }

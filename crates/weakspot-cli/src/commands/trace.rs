@@ -1,6 +1,7 @@
 //! `weakspot trace`: the monitors over recorded executions, read once from beginning to end.
 
 mod declared;
+mod patient;
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,7 +18,8 @@ use weakspot_model::task::{Budget, Limit, Progress as _};
 use weakspot_report::json;
 
 use self::declared::Declared;
-use super::{limits, shown};
+use self::patient::Patient;
+use super::{count, limits, shown};
 use crate::args::{Model, Monitor, TraceArgs};
 use crate::exit::{Exit, Failure};
 use crate::input::InputError;
@@ -37,7 +39,10 @@ pub fn run(args: &TraceArgs, output: &Output) -> Result<Exit, Failure> {
     let budget = budget(args)?;
     let name = shown(&args.file);
     let answer = if args.file == Path::new("-") {
-        watch(io::stdin().lock(), args, &name, &budget, output)?
+        watch(Patient::new(|| Ok(io::stdin()), &budget), args, &name, &budget, output)?
+    } else if args.file.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        let path = args.file.clone();
+        watch(Patient::new(|| File::open(path), &budget), args, &name, &budget, output)?
     } else {
         watch(open(&args.file)?, args, &name, &budget, output)?
     };
@@ -102,17 +107,25 @@ fn watch<'a>(
     let progress = SearchProgress::new(output, name, "events");
     let mut declared = Declared::default();
     let mut watch = Watch::new(kind, budget);
-    let unreadable = |error: TraceError, watched: &Watched| failure(name, error, watched);
-    let mut reader = Reader::new(from).map_err(|error| unreadable(error, watch.watched()))?;
-    let mut stopped = None;
+    // What did not come in time is not what is wrong with a trace.
+    let stop = |error: TraceError, watched: &Watched| match (&error, budget.exhausted(0)) {
+        (TraceError::Io(late), Some(limit)) if late.kind() == io::ErrorKind::TimedOut => Ok(Stopped::Limit(limit)),
+        _ => Err(failure(name, error, watched)),
+    };
+    let (mut stopped, mut reader) = match Reader::new(from) {
+        Ok(reader) => (None, Some(reader)),
+        Err(error) => (Some(stop(error, watch.watched())?), None),
+    };
+    let format = reader.as_ref().map(Reader::format);
     let mut next_report = EVENTS_BETWEEN_REPORTS;
-    while stopped.is_none() {
+    while let (None, Some(reader)) = (&stopped, &mut reader) {
         let record = match reader.read() {
             Ok(Some(record)) => record,
             Ok(None) => break,
             Err(error) => {
                 progress.finish();
-                return Err(unreadable(error, watch.watched()));
+                stopped = Some(stop(error, watch.watched())?);
+                break;
             }
         };
         stopped = watch.accept(&record).err();
@@ -130,7 +143,6 @@ fn watch<'a>(
             return Err(Failure::TooLarge { file: name.to_owned(), message: Stopped::TooLong.to_string() });
         }
     };
-    let format = reader.format();
     Ok(Answer { args, name, format, declared, watched: watch.watched().clone(), limit, seconds: output.seconds() })
 }
 
@@ -162,16 +174,24 @@ fn failure(name: &str, error: TraceError, watched: &Watched) -> Failure {
     }
 }
 
-/// `1 event`, `2 events`.
-fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+/// What keeps an answer from being a better one.
+#[derive(Debug, Clone, Copy)]
+enum Obstacle {
+    /// The program assumes something, and the monitor has found something.
+    Assumptions,
+    Limit(Limit),
+    /// There is no event.
+    Empty,
+    /// All executions are blocked.
+    NothingEnds,
 }
 
 /// What came of it.
 struct Answer<'a> {
     args: &'a TraceArgs,
     name: &'a str,
-    format: Format,
+    /// Not known if nothing was read.
+    format: Option<Format>,
     declared: Declared,
     watched: Watched,
     limit: Option<Limit>,
@@ -180,15 +200,29 @@ struct Answer<'a> {
 
 impl Answer<'_> {
     fn verdict(&self) -> &'static str {
-        let Watched { error, pairs, events, .. } = &self.watched;
+        let Watched { error, pairs, assumes, .. } = &self.watched;
         if error.is_some() {
             "error"
-        } else if !pairs.is_empty() {
+        } else if !pairs.is_empty() && !assumes {
             "unsafe"
-        } else if self.limit.is_some() || *events == 0 {
+        } else if self.obstacle().is_some() {
             "bounded"
         } else {
             "safe"
+        }
+    }
+
+    /// What keeps a trace without errors from being called safe, if it holds no pair that is certain.
+    fn obstacle(&self) -> Option<Obstacle> {
+        let Watched { pairs, events, executions, blocked, .. } = &self.watched;
+        if !pairs.is_empty() {
+            Some(Obstacle::Assumptions)
+        } else if let Some(limit) = self.limit {
+            Some(Obstacle::Limit(limit))
+        } else if *events == 0 {
+            Some(Obstacle::Empty)
+        } else {
+            (blocked == executions).then_some(Obstacle::NothingEnds)
         }
     }
 
@@ -217,17 +251,22 @@ impl Answer<'_> {
 
     fn headline(&self, output: &Output) -> String {
         let Watched { error, executions, borderline, events, .. } = &self.watched;
-        let meaning = match (self.verdict(), error, self.limit) {
+        let meaning = match (self.verdict(), error, self.obstacle()) {
             ("error", Some((execution, message)), _) => {
                 format!("{message} (already under sc, in execution {execution})")
             }
             ("unsafe", ..) => {
                 format!("store buffers can turn {borderline} of {} into others", count(*executions, "execution"))
             }
-            ("bounded", _, Some(limit)) => {
-                format!("{} after {}", limits::reached(limit), count(*events, "event"))
-            }
-            ("bounded", ..) => "there is no event in the trace".to_owned(),
+            ("bounded", _, Some(obstacle)) => match obstacle {
+                Obstacle::Assumptions => format!(
+                    "store buffers may turn {borderline} of {} into others, unless something assumed is false then",
+                    count(*executions, "execution")
+                ),
+                Obstacle::Limit(limit) => format!("{} after {}", limits::reached(limit), count(*events, "event")),
+                Obstacle::Empty => "there is no event in the trace".to_owned(),
+                Obstacle::NothingEnds => "no execution ran to its end".to_owned(),
+            },
             _ => "store buffers turn no execution of the trace into another".to_owned(),
         };
         let model = MemoryModel::from(self.args.model).name();
@@ -238,7 +277,8 @@ impl Answer<'_> {
         let Watched { executions, complete, events, borderline, errors, .. } = self.watched;
         let (_, monitor) = monitor(self.args);
         let executed = count(executions, "execution");
-        let mut text = format!("  {monitor} monitor, {} trace: {executed}", self.format.name());
+        let format = self.format.map_or(String::new(), |format| format!("{} ", format.name()));
+        let mut text = format!("  {monitor} monitor, {format}trace: {executed}");
         if complete < executions {
             let _ = write!(text, " ({complete} of them to their end)");
         }
@@ -247,10 +287,13 @@ impl Answer<'_> {
             let _ = write!(text, ", {errors} with errors");
         }
         let _ = writeln!(text, ", {}, {:.2} s", count(events, "event"), self.seconds);
-        match (self.verdict(), self.limit) {
-            ("bounded", Some(limit)) => {
+        match (self.verdict(), self.obstacle()) {
+            ("bounded", Some(Obstacle::Limit(limit))) => {
                 let _ =
                     writeln!(text, "  nothing found so far, but not everything was read: {}", limits::advice(limit));
+            }
+            ("bounded", Some(Obstacle::Assumptions)) => {
+                text.push_str("  a trace does not say what the program assumes: `weakspot check` finds out\n");
             }
             ("safe", _) => {
                 text.push_str("  only the recorded executions were looked at: `weakspot check` looks at all\n");
@@ -261,7 +304,7 @@ impl Answer<'_> {
     }
 
     fn object(&self) -> json::Trace<'_> {
-        let Watched { executions, complete, events, borderline, errors, ref pairs, ref error } = self.watched;
+        let Watched { executions, complete, events, borderline, errors, ref pairs, ref error, .. } = self.watched;
         json::Trace {
             head: json::Head {
                 command: "trace",
@@ -270,7 +313,7 @@ impl Answer<'_> {
                 verdict: self.verdict(),
                 seconds: self.seconds,
             },
-            format: self.format.name(),
+            format: self.format.map(Format::name),
             monitor: monitor(self.args).1,
             executions,
             complete,
@@ -279,11 +322,12 @@ impl Answer<'_> {
             errors,
             violations: pairs.iter().map(|pair| self.declared.violation(pair)).collect(),
             error: error.as_ref().map(|(execution, message)| json::RecordedError { message, execution: *execution }),
-            limit: match (self.verdict(), self.limit) {
-                ("bounded", None) => Some("empty"),
-                ("bounded", Some(limit)) => Some(limits::name(limit)),
-                _ => None,
-            },
+            limit: self.obstacle().filter(|_| self.verdict() == "bounded").map(|obstacle| match obstacle {
+                Obstacle::Assumptions => "assumptions",
+                Obstacle::Limit(limit) => limits::name(limit),
+                Obstacle::Empty => "empty",
+                Obstacle::NothingEnds => "nothing-ends",
+            }),
         }
     }
 }

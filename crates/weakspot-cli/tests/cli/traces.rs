@@ -17,7 +17,7 @@ fn the_document_shows_what_is_recorded() {
     let workspace = Workspace::with("sb.weak", documented("weak"));
     let run = workspace.run(&["check", "sb.weak", "--record", "sb.wtrace.txt"]);
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.out.contains("recorded to `sb.wtrace.txt`: 1 executions, 4 events"), "{}", run.out);
+    assert!(run.out.contains("recorded to `sb.wtrace.txt`: 1 execution, 4 events"), "{}", run.out);
     assert_eq!(workspace.read("sb.wtrace.txt"), documented("trace"));
 }
 
@@ -288,4 +288,94 @@ fn litmus_tests_are_recorded_like_programs() {
     let run = workspace.run(&["trace", "sb.wtrace", "--model", "tso"]);
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.out.contains("MOV [x],$1"), "{}", run.out);
+}
+
+/// Store buffering in which each thread assumes that it sees the other: `check` says that store buffers add nothing.
+const ASSUMING: &str = "shared x, y;
+thread a { x = 1; let r = y; assume(r == 1); }
+thread b { y = 1; let r = x; assume(r == 1); }
+";
+
+#[test]
+fn what_a_program_assumes_makes_the_findings_of_a_trace_uncertain() {
+    let workspace = Workspace::with("a.weak", ASSUMING);
+    for name in ["a.wtrace", "a.txt"] {
+        let run = workspace.run(&["check", "a.weak", "--all", "--record", name, "--json"]);
+        let check = run.json();
+        assert_eq!((run.code, &check["verdict"], &check["engine"]), (0, &"safe".into(), &"attack".into()), "{run:?}");
+        let counts = ["executions", "blocked", "borderline"].map(|field| check[field].as_u64());
+        assert_eq!(counts, [Some(1), Some(2), Some(2)], "what was explored is counted: {check}");
+        let run = workspace.run(&["trace", name, "--model", "tso", "--json"]);
+        let trace = run.json();
+        assert_eq!((run.code, &trace["verdict"]), (3, &"bounded".into()), "{run:?}");
+        assert_eq!((&trace["limit"], trace["borderline"].as_u64()), (&"assumptions".into(), Some(2)), "{trace}");
+        assert_eq!(trace["violations"].as_array().map(Vec::len), Some(2), "{trace}");
+        let run = workspace.run(&["trace", name, "--model", "tso"]);
+        assert!(run.out.contains("may turn 2 of 3 executions into") && run.out.contains("`weakspot check`"), "{run:?}");
+    }
+    let run = workspace.run(&["check", "a.weak", "--engine", "stateless", "--all"]);
+    assert!(run.out.contains(" states after 1 SC execution and 2 blocked, 2 borderline"), "{}", run.out);
+}
+
+#[test]
+fn a_trace_of_which_nothing_runs_to_its_end_is_not_safe() {
+    let workspace = Workspace::with("w.weak", "shared x;\nthread a { await(x == 1); }\n");
+    assert_eq!(workspace.run(&["check", "w.weak", "--record", "w.wtrace"]).code, 3);
+    let run = workspace.run(&["trace", "w.wtrace", "--model", "tso", "--json"]);
+    assert_eq!((run.code, &run.json()["verdict"]), (3, &"bounded".into()), "{run:?}");
+    assert_eq!(run.json()["limit"], "nothing-ends");
+    let run = workspace.run(&["trace", "w.wtrace", "--model", "tso"]);
+    assert!(run.out.starts_with("bounded: w.wtrace under tso: no execution ran to its end\n"), "{run:?}");
+}
+
+/// Somebody may read while the executions are explored, and the pipe is still a pipe afterwards.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_written_to_and_not_replaced() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
+    let pipe = workspace.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let is_pipe = || std::fs::metadata(&pipe).unwrap().file_type().is_fifo();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| workspace.run(&["trace", "pipe", "--model", "tso", "--json"]));
+        let run = workspace.run(&["check", "sb.weak", "--all", "--record", "pipe"]);
+        assert!(run.code == 1 && run.out.contains("recorded to `pipe`: 3 executions"), "{run:?}");
+        assert!(is_pipe());
+        let run = reader.join().unwrap();
+        assert_eq!((run.code, run.json()["executions"].as_u64()), (1, Some(3)), "{run:?}");
+    });
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| std::fs::read_to_string(&pipe));
+        let run = workspace.run(&["fence", "sb.weak", "--model", "tso", "--output", "pipe"]);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(is_pipe());
+        assert_eq!(reader.join().unwrap().unwrap().matches("fence;").count(), 2);
+    });
+    let link = workspace.path().join("full");
+    std::os::unix::fs::symlink("/dev/full", &link).unwrap();
+    let run = workspace.run(&["check", "sb.weak", "--record", "full"]);
+    assert!(run.code == 2 && run.err.contains("cannot write `full`"), "{run:?}");
+    assert!(std::fs::metadata(&link).unwrap().file_type().is_char_device());
+}
+
+/// Somebody holds the other end of the pipe and writes nothing more.
+#[test]
+fn a_time_limit_is_honoured_while_the_trace_is_waited_for() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let workspace = Workspace::new();
+    for (text, format) in [(&b""[..], None), (b"weakspot-trace 1\nthread 0 \"a\"\nbegin\n0 fe", Some("text"))] {
+        let arguments = ["trace", "-", "--model", "tso", "--json", "--time-limit", "0.2"];
+        let mut command = workspace.command(&arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(text).unwrap();
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&object["verdict"], &object["limit"]), (&"bounded".into(), &"time".into()), "{object}");
+        assert_eq!(object["format"].as_str(), format, "{object}");
+    }
 }

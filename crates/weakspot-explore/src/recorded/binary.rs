@@ -78,6 +78,7 @@ impl<W: Write> BinaryWriter<W> {
                 self.executions += 1;
             }
             Record::End(ending) => self.end(ending)?,
+            Record::Assumes => self.control(8),
         }
         if self.payload.len() >= BLOCK { self.flush_block() } else { Ok(()) }
     }
@@ -450,6 +451,7 @@ impl<R: Read> BinaryReader<R> {
                 self.rules.end().map_err(at)?;
                 Record::End(self.ending(start)?)
             }
+            8 => Record::Assumes,
             _ => return Err(damaged(start, format!("there is no record of the kind {:#04x}", CONTROL | code << 4))),
         })
     }

@@ -103,6 +103,9 @@ impl<'p, W: Write> Recorder<'p, W> {
         for (sort, name) in locations.chain(mutexes).chain(condvars) {
             writer.write(&Record::Cell { sort, name: name.clone() })?;
         }
+        if program.assumes() {
+            writer.write(&Record::Assumes)?;
+        }
         Ok(Self {
             program,
             run: Run::new(program, spurious_wakeups),

@@ -56,6 +56,7 @@ impl<W: Write> TextWriter<W> {
                 self.quote(name)?;
             }
             Record::Place(place) => self.place(place)?,
+            Record::Assumes => self.line.push_str("assumes"),
             Record::Begin => {
                 self.line.push_str("begin");
                 self.executions += 1;
@@ -318,6 +319,7 @@ impl<R: BufRead> TextReader<R> {
                 Record::Thread { name: words.string("the name of the thread")? }
             }
             "place" => Record::Place(self.place(range, words)?),
+            "assumes" => Record::Assumes,
             "begin" => {
                 self.rules.begin().map_err(|message| (range, message))?;
                 Record::Begin

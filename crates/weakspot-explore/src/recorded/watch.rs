@@ -51,6 +51,10 @@ pub struct Watched {
     pub borderline: u64,
     /// Executions that ran to their end.
     pub complete: u64,
+    /// Those that turned out to be none: something assumed is false, or a loop waits for ever.
+    pub blocked: u64,
+    /// The program assumes something: what a monitor finds may turn out to be no execution.
+    pub assumes: bool,
     /// The first execution that broke the specification, and how.
     pub error: Option<(u64, String)>,
     /// Executions that broke the specification.
@@ -138,6 +142,7 @@ impl<'b> Watch<'b> {
             Record::Event(event) => self.event(event)?,
             Record::Thread { .. } => self.declared.0 += 1,
             Record::Cell { .. } => self.declared.1 += 1,
+            Record::Assumes => self.watched.assumes = true,
             Record::Begin => self.begin(),
             Record::End(ending) => self.end(ending),
             Record::File { .. } | Record::Place(_) => {}
@@ -164,7 +169,8 @@ impl<'b> Watch<'b> {
                 self.watched.errors += 1;
                 self.watched.error.get_or_insert_with(|| (self.watched.executions, message.clone()));
             }
-            Ending::Blocked | Ending::Deadlock | Ending::Unfinished => {}
+            Ending::Blocked => self.watched.blocked += 1,
+            Ending::Deadlock | Ending::Unfinished => {}
         }
     }
 

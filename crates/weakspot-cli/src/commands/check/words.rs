@@ -3,7 +3,7 @@
 use weakspot_check::{Bound, End};
 
 use crate::args::CheckArgs;
-use crate::commands::limits;
+use crate::commands::{count, limits};
 
 /// The name in JSON.
 pub fn name(bound: &Bound) -> &'static str {
@@ -23,10 +23,12 @@ pub fn name(bound: &Bound) -> &'static str {
 pub fn reached(bound: &Bound) -> String {
     match bound {
         Bound::Limit(limit) => limits::reached(*limit),
-        Bound::Preemptions(most) => format!("nothing found with at most {most} preemptions"),
-        Bound::Sampled(schedules) => format!("nothing found in {schedules} schedules"),
+        Bound::Preemptions(most) => format!("nothing found with at most {}", count((*most).into(), "preemption")),
+        Bound::Sampled(schedules) => format!("nothing found in {}", count(*schedules, "schedule")),
         Bound::Schedule(end) => format!("nothing found in this schedule, {}", how(end)),
-        Bound::Unroll(rounds) => format!("nothing found with at most {rounds} rounds of each loop"),
+        Bound::Unroll(rounds) => {
+            format!("nothing found with at most {} of each loop", count((*rounds).into(), "round"))
+        }
         Bound::States(states) => format!("no end in sight after {states} states: values may grow without bound"),
         Bound::Endless => {
             "an execution grew too long to be explored, perhaps without end, and nothing bounds its loops".to_owned()

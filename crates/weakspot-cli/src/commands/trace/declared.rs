@@ -25,7 +25,7 @@ impl Declared {
             Record::Thread { name } => self.threads.push(name),
             Record::Cell { name, .. } => self.cells.push(name),
             Record::Place(place) => self.places.push(place),
-            Record::Begin | Record::Event(_) | Record::End(_) => {}
+            Record::Assumes | Record::Begin | Record::Event(_) | Record::End(_) => {}
         }
     }
 
