@@ -93,6 +93,10 @@ struct Lane {
     round_began_with: Option<Pending>,
     /// The version of memory when it last came round a loop.
     passed_at: u64,
+    /// The marker it passed then.
+    passed: Option<Token>,
+    /// It has passed it twice in a row, and is about to do what it did before.
+    repeats: bool,
     /// How often it has come round a loop since memory is as it is.
     rounds: u32,
     /// It waits with a timeout, and the time is over.

@@ -6,7 +6,8 @@
 //!
 //! A thread that calls `yield_now` or `spin_loop` wants another one to get on: switching away is then no preemption. One that
 //! does so a second time comes back only after another one has moved, unless its loop is known to end by itself. (The
-//! first call may be none of a loop, and need not help: Musuvathi and Qadeer, Fair stateless model checking, 2008.)
+//! first call may be none of a loop, and need not help: Musuvathi and Qadeer, Fair stateless model checking, 2008.) Whether
+//! it does is tried out where it is not known yet (`probe`).
 //!
 //! A wait with a timeout may be over at any time, and that it is counts as a preemption, except the first time at each
 //! place of a thread: otherwise a loop of such waits had no end. Where nobody else can go on it counts nothing, because the
@@ -21,6 +22,9 @@
 #[cfg(test)]
 mod brute;
 mod path;
+mod probe;
+#[cfg(test)]
+mod rounds;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -49,6 +53,7 @@ use crate::rt::system::Live;
 use crate::rt::{Place, panics};
 use crate::strengthen::delays;
 use path::{Path, Snapshot};
+use probe::Probes;
 use trace::Trace;
 
 /// Random schedules, if nobody says how many.
@@ -193,6 +198,7 @@ struct Search<'b, 'r> {
     trace: Trace,
     /// How often the thread that has moved last has yielded since another one has.
     yields: u64,
+    probes: Probes,
 }
 
 impl<'b, 'r> Search<'b, 'r> {
@@ -222,6 +228,7 @@ impl<'b, 'r> Search<'b, 'r> {
             indices: Vec::new(),
             trace: Trace::default(),
             yields: 0,
+            probes: Probes::default(),
         }
     }
 
@@ -233,7 +240,14 @@ impl<'b, 'r> Search<'b, 'r> {
 
     /// Runs all schedules of a path.
     fn follow(&mut self, path: &mut Path) {
-        while self.run(path).is_continue() && path.advance() {}
+        while self.run(path).is_continue() {
+            if self.finds_loops_that_end() {
+                path.forget();
+                self.begin_anew();
+            } else if !path.advance() {
+                break;
+            }
+        }
     }
 
     /// Runs one schedule.
@@ -265,9 +279,8 @@ impl<'b, 'r> Search<'b, 'r> {
                 };
                 if machine.has_yielded(thread) {
                     last = None;
-                    let may_stay = self.yields < 2 || is_late || machine.ends_by_itself(thread);
-                    if !may_stay && moves.iter().any(|what| what.thread() != thread) {
-                        moves.retain(|what| what.thread() != thread);
+                    if !is_late {
+                        self.give_way(&mut machine, thread, moves);
                     }
                 } else if waits {
                     last = None;
@@ -279,7 +292,8 @@ impl<'b, 'r> Search<'b, 'r> {
             let has_yielded = last != before;
             let goes_on =
                 before.filter(|&thread| has_yielded || options.moves.iter().any(|what| what.thread() == thread));
-            let yields = if goes_on.is_some() { self.yields.min(2) } else { 0 };
+            let most = u64::from(self.builder.max_spins).max(2) + 1;
+            let yields = if goes_on.is_some() { self.yields.min(most) } else { 0 };
             if choices.is_known(&options, || self.trace.key(goes_on, yields, machine.loops())) {
                 return self.judge.limits();
             }

@@ -16,10 +16,13 @@ impl<S: System> Buffered<'_, S> {
     pub(super) fn end_round(&mut self, thread: ThreadId) {
         let is_awake = self.ends_by_itself(thread.index());
         let is_timed = self.system.has_timed_out(thread);
+        let marker = Some(self.system.marker(thread));
         let pending = Some(self.pending(thread.index()));
         let version = self.version;
         let lane = &mut self.lanes[thread.index()];
-        let again = lane.round_began_at == version && lane.round_began_with == pending;
+        lane.repeats = lane.passed == marker && lane.round_began_with == pending;
+        let again = lane.round_began_at == version && lane.repeats;
+        lane.passed = marker;
         lane.rounds = if lane.passed_at == version { lane.rounds + 1 } else { 0 };
         (lane.round_began_at, lane.passed_at) = (0, version);
         if again && !is_timed && !(is_awake && lane.rounds <= self.exact_rounds) {
@@ -30,6 +33,22 @@ impl<S: System> Buffered<'_, S> {
     /// Has the thread come round a loop in its last step?
     pub fn has_yielded(&self, thread: usize) -> bool {
         self.system.jumped_back(ThreadId::new(thread))
+    }
+
+    /// The thread has come round a loop in its last step: is it about to go round once more? It has passed the marker
+    /// before, and does next what it did after that.
+    pub fn repeats(&self, thread: usize) -> bool {
+        self.lanes[thread].repeats
+    }
+
+    /// Does the thread rest until memory changes?
+    pub fn rests(&self, thread: usize) -> bool {
+        self.lanes[thread].idle_at == self.version
+    }
+
+    /// Is every loop treated as one that may end by itself?
+    pub fn is_restless(&self) -> bool {
+        self.restless
     }
 
     /// May the loop that the thread has come round end by itself, as far as is known?

@@ -395,7 +395,8 @@ impl Runtime {
         }
         loop {
             let (value, effect) = probe(None);
-            if effect != Effect::Blocks || !self.give_way() {
+            let is_over = may_block && self.state().lanes[self.thread.get() as usize].may_time_out();
+            if effect != Effect::Blocks || is_over || !self.give_way() {
                 return Some(value);
             }
         }

@@ -79,6 +79,14 @@ impl Path {
         options.costs.iter().filter(|&cost| self.preemptions + cost <= self.most).nth(1).is_some()
     }
 
+    /// Begins anew: more is known, and other schedules are possible.
+    pub(super) fn forget(&mut self) {
+        self.choices.clear();
+        if let Some(seen) = &mut self.seen {
+            *seen = Seen::default();
+        }
+    }
+
     /// The next schedule; false if there is none.
     pub(super) fn advance(&mut self) -> bool {
         while let Some(choice) = self.choices.last_mut() {

@@ -144,6 +144,10 @@ impl Runtime {
 
     /// Does a wait with a timeout time out? Both ways are explored. One that does ends a round of a loop that waits.
     pub(crate) fn times_out(&self, place: Place) -> bool {
+        if self.is_free() {
+            self.give_way();
+            return true;
+        }
         let thread = self.thread.get() as usize;
         {
             let timed = &mut self.state().lanes[thread].timed;
