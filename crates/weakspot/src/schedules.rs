@@ -45,7 +45,7 @@ use weakspot_model::ir::FenceKind;
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{Borderline, Random, sc_schedule};
-use crate::judge::{Evidence, Judge, too_long};
+use crate::judge::{Evidence, Judge, too_long, too_many_events};
 use crate::model::{WHAT_DIFFERS, may_go_on};
 use crate::report::Bound;
 use crate::rt::runtime::Runtime;
@@ -313,7 +313,7 @@ impl<'b, 'r> Search<'b, 'r> {
             self.step(&mut machine, what);
             self.yields += u64::from(machine.has_yielded(what.thread()));
             if self.moves.len() > self.builder.max_events as usize {
-                let why = format!("the execution has more than {} events", self.builder.max_events);
+                let why = too_many_events(self.builder.max_events);
                 let place = self.runtime.state().lanes[what.thread()].place;
                 return self.judge.stop(self.runtime, too_long(what.thread() as u32, place, &why), self.schedule());
             }
