@@ -15,6 +15,10 @@
 //! for ever. A loop that is known to end by itself does not rest in its first rounds, so that all orders of these and of
 //! what others do are possible.
 //!
+//! A thread that waits with a timeout, and has chosen not to time out, waits as long as anybody can move, and goes on
+//! without what it waits for then. Who has no other limit on timeouts can be spared those that come to nothing: a wait that
+//! has timed out does so again only when there is something new in memory (or the loop is known to end by itself).
+//!
 //! # Deliberately absent
 //! No undoing: live code runs again from the start, though what the machine knows can be kept ([`Saved`]). What the searches
 //! have in common is in [`Buffered`]; which move comes next is theirs.
@@ -28,7 +32,7 @@ use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::FenceKind;
 
 use crate::graph::Phase;
-use crate::system::{CellId, Misuse, Pending, System, UNBOUND, Update};
+use crate::system::{CellId, Misuse, Pending, System, Token, UNBOUND, Update};
 use crate::trust::{bit, mix};
 pub use saved::Saved;
 
@@ -89,16 +93,27 @@ struct Lane {
     round_began_with: Option<Pending>,
     /// The version of memory when it last came round a loop.
     passed_at: u64,
+    /// The marker it passed then.
+    passed: Option<Token>,
+    /// It has passed it twice in a row, and is about to do what it did before.
+    repeats: bool,
     /// How often it has come round a loop since memory is as it is.
     rounds: u32,
+    /// It waits with a timeout, and the time is over.
+    is_late: bool,
+    /// How often that was so.
+    timeouts: u32,
+    /// Where it has chosen to time out: the place, the state of [`Buffered::news`] then, and how often since.
+    late_at: Vec<(Token, u64, u32)>,
 }
 
 impl Lane {
     /// Forgets everything but its memory.
     fn restart(&mut self) {
-        let mut buffer = std::mem::take(&mut self.buffer);
+        let (mut buffer, mut late_at) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.late_at));
         buffer.clear();
-        *self = Self { buffer, ..Self::default() };
+        late_at.clear();
+        *self = Self { buffer, late_at, ..Self::default() };
     }
 }
 
@@ -131,6 +146,9 @@ pub struct Buffered<'s, S: System> {
     about: Vec<Option<Pending>>,
     exact_rounds: u32,
     restless: bool,
+    /// Counts changes of memory but for locks that are taken, waited with and released.
+    news: u64,
+    spares_timeouts: bool,
     /// How often a thread was roused, see [`Buffered::rest`].
     roused: u64,
 }
@@ -149,6 +167,8 @@ impl<'s, S: System> Buffered<'s, S> {
             about: Vec::new(),
             exact_rounds: 0,
             restless: false,
+            news: 0,
+            spares_timeouts: false,
             roused: 0,
         };
         this.restart();
@@ -169,6 +189,13 @@ impl<'s, S: System> Buffered<'s, S> {
         self
     }
 
+    /// Waits that have timed out do not do so again unless there is something new.
+    #[must_use]
+    pub fn sparing_timeouts(mut self) -> Self {
+        self.spares_timeouts = true;
+        self
+    }
+
     /// Back to the beginning.
     pub fn restart(&mut self) {
         self.system.restart();
@@ -180,7 +207,7 @@ impl<'s, S: System> Buffered<'s, S> {
         self.bound = cells as CellId;
         self.lanes.iter_mut().for_each(Lane::restart);
         self.about.clear();
-        self.version = 1;
+        (self.version, self.news) = (1, 0);
         self.widen();
     }
 
@@ -292,7 +319,7 @@ impl<'s, S: System> Buffered<'s, S> {
                 let current = self.memory[cell as usize];
                 drained
                     && lane.idle_at != self.version
-                    && self.system.update(ThreadId::new(thread), current) != Update::Blocks
+                    && (lane.is_late || self.system.update(ThreadId::new(thread), current) != Update::Blocks)
             }
             Pending::Absent
             | Pending::Ended
@@ -301,11 +328,6 @@ impl<'s, S: System> Buffered<'s, S> {
             | Pending::Failed
             | Pending::Bounded => false,
         }
-    }
-
-    /// Lets a thread that rests in a loop go round once more.
-    pub fn wake(&mut self, thread: usize) {
-        self.lanes[thread].idle_at = 0;
     }
 
     /// Can a pending store of this thread to this cell reach memory?
@@ -349,6 +371,9 @@ impl<'s, S: System> Buffered<'s, S> {
 
     fn push_steps(&mut self, thread: usize, into: &mut Vec<Move>) {
         match self.pending(thread) {
+            Pending::Choose { lo, .. } if self.spares_timeouts && !self.may_time_out_again(thread) => {
+                into.push(Move::Step { thread, choice: lo });
+            }
             Pending::Choose { lo, hi } => into.extend((lo..=hi).map(|choice| Move::Step { thread, choice })),
             Pending::Notify { condvar, all: false } if self.memory[condvar as usize] != 0 => {
                 let waiters = self.memory[condvar as usize];
@@ -389,7 +414,13 @@ impl<'s, S: System> Buffered<'s, S> {
     fn set(&mut self, cell: CellId, value: i64, name: u64) {
         self.memory[cell as usize] = value;
         self.writes[cell as usize] = name;
-        self.version += 1;
+        (self.version, self.news) = (self.version + 1, self.news + 1);
+    }
+
+    /// The same for a lock, or those who wait.
+    fn set_lock(&mut self, cell: CellId, value: i64, name: u64) {
+        self.set(cell, value, name);
+        self.news -= 1;
     }
 
     /// What a value is called in fingerprints: addresses differ from run to run.
@@ -438,18 +469,21 @@ impl<'s, S: System> Buffered<'s, S> {
                 0
             }
             Pending::Lock(mutex) => {
-                self.set(mutex, 1, name(1));
+                self.set_lock(mutex, 1, name(1));
                 0
             }
             Pending::TryLock(mutex) => {
                 let free = self.memory[mutex as usize] == 0;
                 if free {
-                    self.set(mutex, 1, name(1));
+                    self.set_lock(mutex, 1, name(1));
+                } else {
+                    // Who has the lock has been seen.
+                    self.news += 1;
                 }
                 i64::from(free)
             }
             Pending::Unlock(mutex) => {
-                self.set(mutex, 0, name(0));
+                self.set_lock(mutex, 0, name(0));
                 0
             }
             Pending::Wait { condvar, mutex } => return self.wait(thread, condvar, mutex, writer),
@@ -463,7 +497,12 @@ impl<'s, S: System> Buffered<'s, S> {
                 self.set(cell, 1, name(1));
                 0
             }
-            Pending::Choose { .. } => choice,
+            Pending::Choose { lo, .. } => {
+                if choice != lo && self.spares_timeouts {
+                    self.note_chosen_timeout(thread);
+                }
+                choice
+            }
             _ => 0,
         };
         self.go_on(id, result);
@@ -483,8 +522,13 @@ impl<'s, S: System> Buffered<'s, S> {
                 self.system.fail(id, Misuse::Update(current));
                 self.forget(id);
             }
+            Update::Blocks if self.lanes[thread].is_late => {
+                self.lanes[thread].is_late = false;
+                self.go_on(id, current);
+            }
             Update::Blocks => {}
             Update::Acts { result, written } => {
+                self.lanes[thread].is_late = false;
                 // A test-and-set that changes nothing is no news to others that wait.
                 if let Some(value) = written.filter(|&value| value != current) {
                     self.set(cell, value, mix(writer, Self::name_of(value)));
@@ -497,13 +541,14 @@ impl<'s, S: System> Buffered<'s, S> {
     fn wait(&mut self, thread: usize, condvar: CellId, mutex: CellId, writer: u64) {
         if self.lanes[thread].phase == Phase::Running {
             let waiters = self.memory[condvar as usize] | bit(thread);
-            self.set(condvar, waiters, mix(writer, waiters as u64));
-            self.set(mutex, 0, mix(writer, 0));
+            self.set_lock(condvar, waiters, mix(writer, waiters as u64));
+            self.set_lock(mutex, 0, mix(writer, 0));
             self.lanes[thread].phase = Phase::Asleep;
         } else {
-            self.set(mutex, 1, mix(writer, 1));
+            self.set_lock(mutex, 1, mix(writer, 1));
             self.lanes[thread].phase = Phase::Running;
-            self.go_on(ThreadId::new(thread), 0);
+            let is_late = std::mem::take(&mut self.lanes[thread].is_late);
+            self.go_on(ThreadId::new(thread), i64::from(is_late));
         }
     }
 

@@ -237,6 +237,8 @@ pub enum Step {
     Choose,
     /// Rests there, and does not go on: only the cell gets its number.
     Rest,
+    /// Did not wait any longer: see [`System::may_time_out`].
+    TimeOut,
 }
 
 /// How the specification judges an execution in which every thread has ended.
@@ -320,6 +322,17 @@ pub trait System {
         Token(0)
     }
 
+    /// Does the thread rest at a wait that may be over after some time, whether what it waits for comes or not? If it is, a
+    /// [`Pending::Wait`] is resumed with 1, and an atomic with what is there.
+    fn may_time_out(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
+    /// Has the thread passed the marker because a wait was over after some time?
+    fn has_timed_out(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
     /// The steps of a thread in this run, counted from 0, before which it may have changed memory that no event tells of.
     /// The number of all its steps stands for the time since the last one.
     fn unseen_changes(&self, _thread: ThreadId) -> Vec<u32> {
@@ -332,8 +345,8 @@ pub trait System {
     /// The loop whose marker the thread has passed has been found to end by itself.
     fn note_end(&mut self, _thread: ThreadId) {}
 
-    /// Is the loop whose marker the thread has passed known to end by itself, at least sometimes?
-    fn ends_by_itself(&self, _thread: ThreadId) -> bool {
+    /// Is the loop with this marker known to end by itself, at least sometimes?
+    fn is_known_to_end(&self, _marker: Token) -> bool {
         false
     }
 

@@ -86,15 +86,13 @@ pub(crate) fn judge(runtime: &Runtime, builder: &Builder, borderlines: &[Borderl
     let patience = left.into_iter().chain([PATIENCE]).min().unwrap_or(PATIENCE);
     let model = builder.model;
     runtime.buffered.set(true);
-    runtime.times_out_once.set(true);
     let mut system = Live { runtime };
-    let machine = Buffered::new(&mut system, model).with_exact_rounds(builder.max_spins);
+    let machine = Buffered::new(&mut system, model).with_exact_rounds(builder.max_spins).sparing_timeouts();
     let mut search =
         Search { machine, runtime, model, moves: Vec::new(), roused: Vec::new(), start: Instant::now(), patience };
     let impact = search.run(borderlines);
     runtime.finish_run(true);
     runtime.buffered.set(false);
-    runtime.times_out_once.set(false);
     impact
 }
 

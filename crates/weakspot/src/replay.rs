@@ -22,18 +22,22 @@ pub(crate) const GOES_ON: char = '+';
 /// Moves after which it is given up to wait for the end of a run.
 const LONGEST_WAIT: usize = 100_000;
 
-/// Lets whoever can go on do so, until nobody can.
-fn go_on(machine: &mut Buffered<'_, Live<'_>>) {
-    let mut moves = Vec::new();
+/// Lets whoever can go on do so, one after the other, until nobody can; false if there is no end to it, as it is if loops
+/// that wait write something in each round.
+fn go_on(machine: &mut Buffered<'_, Live<'_>>) -> bool {
+    let (mut moves, mut last) = (Vec::new(), 0);
     for _ in 0..LONGEST_WAIT {
         if machine.rest().is_some() {
-            return;
+            return true;
         }
         machine.moves(&mut moves);
-        let Some(&first) = moves.first() else { return };
-        machine.make(first);
-        machine.commit_all(first.thread());
+        let next = moves.iter().find(|what| what.thread() > last).or(moves.first());
+        let Some(&next) = next else { return true };
+        machine.make(next);
+        machine.commit_all(next.thread());
+        last = next.thread();
     }
+    false
 }
 
 fn model_of(name: &str) -> Option<MemoryModel> {
@@ -141,8 +145,8 @@ fn run(builder: &Builder, runtime: &Runtime, model: MemoryModel, moves: &[Move],
             break;
         }
     }
-    if goes_on {
-        go_on(&mut machine);
+    if goes_on && !go_on(&mut machine) {
+        return runtime.livelock_unless_it_ends();
     }
     let Some(rest) = machine.rest() else { return Some(ends_early(builder, runtime)) };
     match rest {

@@ -6,7 +6,12 @@
 //!
 //! A thread that calls `yield_now` or `spin_loop` wants another one to get on: switching away is then no preemption. One that
 //! does so a second time comes back only after another one has moved, unless its loop is known to end by itself. (The
-//! first call may be none of a loop, and need not help: Musuvathi and Qadeer, Fair stateless model checking, 2008.)
+//! first call may be none of a loop, and need not help: Musuvathi and Qadeer, Fair stateless model checking, 2008.) Whether
+//! it does is tried out where it is not known yet (`probe`).
+//!
+//! A wait with a timeout may be over at any time, and that it is counts as a preemption, except the first time at each
+//! place of a thread: otherwise a loop of such waits had no end. Where nobody else can go on it counts nothing, because the
+//! clock goes on; several that wait then take turns. A thread that waits is left without a preemption.
 //!
 //! A schedule that begins like the one before must do what that did. If it does not, the model is not deterministic.
 //!
@@ -17,8 +22,13 @@
 #[cfg(test)]
 mod brute;
 mod path;
+mod probe;
+#[cfg(test)]
+mod rounds;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod timeouts;
 mod trace;
 
 use std::ops::ControlFlow;
@@ -35,7 +45,7 @@ use weakspot_model::ir::FenceKind;
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{Borderline, Random, sc_schedule};
-use crate::judge::{Evidence, Judge, too_long};
+use crate::judge::{Evidence, Judge, too_long, too_many_events};
 use crate::model::{WHAT_DIFFERS, may_go_on};
 use crate::report::Bound;
 use crate::rt::runtime::Runtime;
@@ -43,16 +53,27 @@ use crate::rt::system::Live;
 use crate::rt::{Place, panics};
 use crate::strengthen::delays;
 use path::{Path, Snapshot};
+use probe::Probes;
 use trace::Trace;
 
 /// Random schedules, if nobody says how many.
 const RANDOM_SCHEDULES: u64 = 1_000;
 
+/// What there is to choose from.
+#[derive(Default)]
+struct Options {
+    /// At least one.
+    moves: Vec<Move>,
+    /// What each of them counts.
+    costs: Vec<u32>,
+    /// The thread that moved last, if leaving it is a preemption.
+    last: Option<usize>,
+}
+
 /// Which thread goes next: a position in the list of moves.
 trait Choose {
-    /// `moves` is not empty; `last` is the thread that moved last, if leaving it is a preemption; `taken` counts the moves
-    /// so far.
-    fn choose(&mut self, moves: &[Move], last: Option<usize>, taken: usize) -> usize;
+    /// `taken` counts the moves so far.
+    fn choose(&mut self, options: &Options, taken: usize) -> usize;
 
     /// What the moves that can be chosen look like; and what one of them looked like before, if that was something else.
     fn compare(&mut self, _looks: &[Look]) -> Option<(Look, Look)> {
@@ -70,7 +91,7 @@ trait Choose {
     }
 
     /// Has everything been tried out that can come after this trace?
-    fn is_known(&mut self, _moves: &[Move], _last: Option<usize>, _trace: impl FnOnce() -> u64) -> bool {
+    fn is_known(&mut self, _options: &Options, _trace: impl FnOnce() -> u64) -> bool {
         false
     }
 
@@ -83,7 +104,7 @@ trait Choose {
     fn begin_anew(&mut self) {}
 
     /// Room for what is known before the choice that comes next, if that is wanted.
-    fn room(&mut self, _moves: &[Move], _last: Option<usize>) -> Option<&mut Snapshot> {
+    fn room(&mut self, _options: &Options) -> Option<&mut Snapshot> {
         None
     }
 }
@@ -104,8 +125,8 @@ pub(crate) fn random<'b>(builder: &'b Builder, runtime: &Runtime, seed: u64, sta
 }
 
 impl Choose for Random {
-    fn choose(&mut self, moves: &[Move], last: Option<usize>, _taken: usize) -> usize {
-        let stay = moves.iter().position(|what| Some(what.thread()) == last);
+    fn choose(&mut self, Options { moves, last, .. }: &Options, _taken: usize) -> usize {
+        let stay = moves.iter().position(|what| Some(what.thread()) == *last);
         match stay {
             Some(stay) if self.below(2) == 0 => stay,
             _ => self.below(moves.len()),
@@ -177,6 +198,7 @@ struct Search<'b, 'r> {
     trace: Trace,
     /// How often the thread that has moved last has yielded since another one has.
     yields: u64,
+    probes: Probes,
 }
 
 impl<'b, 'r> Search<'b, 'r> {
@@ -206,6 +228,7 @@ impl<'b, 'r> Search<'b, 'r> {
             indices: Vec::new(),
             trace: Trace::default(),
             yields: 0,
+            probes: Probes::default(),
         }
     }
 
@@ -217,9 +240,14 @@ impl<'b, 'r> Search<'b, 'r> {
 
     /// Runs all schedules of a path.
     fn follow(&mut self, path: &mut Path) {
-        self.runtime.times_out_once.set(true);
-        while self.run(path).is_continue() && path.advance() {}
-        self.runtime.times_out_once.set(false);
+        while self.run(path).is_continue() {
+            if self.finds_loops_that_end() {
+                path.forget();
+                self.begin_anew();
+            } else if !path.advance() {
+                break;
+            }
+        }
     }
 
     /// Runs one schedule.
@@ -229,7 +257,7 @@ impl<'b, 'r> Search<'b, 'r> {
         let mut machine = Buffered::new(&mut system, MemoryModel::Sc)
             .with_exact_rounds(self.builder.max_spins)
             .restless(choices.is_random());
-        let (mut moves, mut looks) = (Vec::new(), Vec::new());
+        let (mut options, mut looks) = (Options::default(), Vec::new());
         let mut last = self.begin(&mut machine, choices);
         self.judge.report.runs += 1;
         loop {
@@ -237,37 +265,47 @@ impl<'b, 'r> Search<'b, 'r> {
             if let Some(rest) = machine.rest() {
                 return self.end(rest);
             }
-            machine.moves(&mut moves);
+            let Options { moves, costs, .. } = &mut options;
+            machine.moves(moves);
             if moves.is_empty() {
                 self.judge.report.blocked += 1;
                 return ControlFlow::Continue(());
             }
             let before = last;
-            if let Some(thread) = last
-                && machine.has_yielded(thread)
-            {
-                last = None;
-                let may_stay = self.yields < 2 || machine.ends_by_itself(thread);
-                if !may_stay && moves.iter().any(|what| what.thread() != thread) {
-                    moves.retain(|what| what.thread() != thread);
+            if let Some(thread) = last {
+                let (waits, is_late) = {
+                    let lane = &self.runtime.state().lanes[thread];
+                    (lane.returns_from_wait(), lane.has_timed_out())
+                };
+                if machine.has_yielded(thread) {
+                    last = None;
+                    if !is_late {
+                        self.give_way(&mut machine, thread, moves);
+                    }
+                } else if waits {
+                    last = None;
                 }
             }
+            self.count(moves, last, costs);
+            options.last = last;
             // One that has yielded often does not come next. Elsewhere it only matters who can go on without a preemption.
             let has_yielded = last != before;
-            let goes_on = before.filter(|&thread| has_yielded || moves.iter().any(|what| what.thread() == thread));
-            let yields = if goes_on.is_some() { self.yields.min(2) } else { 0 };
-            if choices.is_known(&moves, last, || self.trace.key(goes_on, yields, machine.loops())) {
+            let goes_on =
+                before.filter(|&thread| has_yielded || options.moves.iter().any(|what| what.thread() == thread));
+            let most = u64::from(self.builder.max_spins).max(2) + 1;
+            let yields = if goes_on.is_some() { self.yields.min(most) } else { 0 };
+            if choices.is_known(&options, || self.trace.key(goes_on, yields, machine.loops())) {
                 return self.judge.limits();
             }
-            if let Some(snapshot) = choices.room(&moves, last) {
+            if let Some(snapshot) = choices.room(&options) {
                 self.save(&machine, before, snapshot);
             }
             looks.clear();
-            looks.extend(moves.iter().map(|what| self.look_of(what.thread())));
+            looks.extend(options.moves.iter().map(|what| self.look_of(what.thread())));
             if let Some((was, is)) = self.diverged.or_else(|| choices.compare(&looks)) {
                 return self.judge.stop(self.runtime, not_repeated(was, is), self.schedule());
             }
-            let what = moves[choices.choose(&moves, last, self.moves.len())];
+            let what = options.moves[choices.choose(&options, self.moves.len())];
             if before != Some(what.thread()) {
                 self.yields = 0;
             }
@@ -275,11 +313,23 @@ impl<'b, 'r> Search<'b, 'r> {
             self.step(&mut machine, what);
             self.yields += u64::from(machine.has_yielded(what.thread()));
             if self.moves.len() > self.builder.max_events as usize {
-                let why = format!("the execution has more than {} events", self.builder.max_events);
+                let why = too_many_events(self.builder.max_events);
                 let place = self.runtime.state().lanes[what.thread()].place;
                 return self.judge.stop(self.runtime, too_long(what.thread() as u32, place, &why), self.schedule());
             }
         }
+    }
+
+    /// What each move counts.
+    fn count(&self, moves: &[Move], last: Option<usize>, into: &mut Vec<u32>) {
+        let can_stay = moves.iter().any(|what| Some(what.thread()) == last);
+        let state = self.runtime.state();
+        into.clear();
+        into.extend(moves.iter().map(|&what| {
+            let is_preemption = can_stay && Some(what.thread()) != last;
+            let is_late = matches!(what, Move::Step { choice: 1, .. });
+            u32::from(is_preemption) + u32::from(is_late && state.lanes[what.thread()].may_time_out_again())
+        }));
     }
 
     /// Begins a schedule, and goes to where it is no longer like the one before, or less far: the thread that has moved last.
@@ -418,10 +468,6 @@ impl<'b, 'r> Search<'b, 'r> {
             Rest::Failed(thread) => {
                 let known = runtime.failure.take();
                 Some(known.unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
-            }
-            Rest::Deadlock if runtime.waits_with_timeout() => {
-                self.judge.report.blocked += 1;
-                None
             }
             Rest::Deadlock => Some(runtime.deadlock()),
             Rest::Livelock => {

@@ -421,3 +421,62 @@ fn attempts_that_count_up_and_down_do_not_come_between_each_other_for_ever() {
     });
     assert_ne!(report.verdict, Verdict::Failed, "{report}");
 }
+
+/// What somebody changes under a lock that the waiting thread does not use cannot end its waiting.
+#[test]
+fn what_is_changed_elsewhere_does_not_hide_a_livelock() {
+    let report = on(MemoryModel::Sc, || {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(0)));
+        let (one, other) = (shared.clone(), shared.clone());
+        let waits = thread::spawn(move || {
+            loop {
+                let is_ready = one.0.load(Acquire) == 0;
+                one.1.store(0, Release);
+                if is_ready {
+                    break;
+                }
+                thread::yield_now();
+            }
+        });
+        let changes = thread::spawn(move || *other.2.lock().unwrap() += 1);
+        let _ = shared.0.compare_exchange(0, 1, AcqRel, Acquire);
+        waits.join().unwrap();
+        changes.join().unwrap();
+    });
+    assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Livelock), "{report}");
+}
+
+/// Two threads in loops get on together, and the first thing that one of them does then is to take a lock that nobody has
+/// used yet.
+#[test]
+fn a_lock_that_nobody_has_used_is_free_after_waiting_together() {
+    let report = Builder { model: MemoryModel::Sc, max_events: 400, max_executions: Some(3_000), ..Builder::default() }
+        .check(|| {
+            let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(0)));
+            let other = shared.clone();
+            let looks = thread::spawn(move || {
+                loop {
+                    if other.0.compare_exchange(0, 1, AcqRel, Acquire).is_ok() {
+                        let seen = other.1.load(Acquire);
+                        other.0.store(0, Release);
+                        if seen == 2 {
+                            break;
+                        }
+                    }
+                    thread::yield_now();
+                }
+            });
+            loop {
+                shared.1.fetch_add(1, AcqRel);
+                let seen = shared.0.load(Acquire);
+                shared.1.fetch_sub(1, AcqRel);
+                if seen != 0 {
+                    break;
+                }
+                thread::yield_now();
+            }
+            *shared.2.lock().unwrap() += 1;
+            looks.join().unwrap();
+        });
+    assert_ne!(report.verdict, Verdict::Safe, "{report}");
+}

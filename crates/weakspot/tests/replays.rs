@@ -6,7 +6,7 @@ use weakspot::sync::Arc;
 use weakspot::sync::atomic::{AtomicUsize, Ordering, fence};
 use weakspot::{Bound, Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
 
-use Ordering::{Acquire, Relaxed, Release, SeqCst};
+use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 fn on(model: MemoryModel) -> Builder {
     Builder { model, ..Builder::default() }
@@ -188,4 +188,30 @@ fn an_execution_without_end_is_one_again() {
     let schedule = report.replay().unwrap().to_owned();
     let again = Builder { max_events: 1_000, replay: Some(schedule), ..Builder::default() }.check(body);
     assert!(matches!(again.failure.unwrap().kind, FailureKind::TooLong));
+}
+
+/// Loops that wait and write something in each round never rest.
+#[test]
+fn waiting_without_end_in_loops_that_write_is_a_livelock_again() {
+    let body = || {
+        let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+        let other = shared.clone();
+        let wait = |[one, flag]: [&AtomicUsize; 2]| {
+            loop {
+                one.fetch_add(1, AcqRel);
+                let is_set = flag.load(Acquire) == 1;
+                one.fetch_sub(1, AcqRel);
+                if is_set {
+                    break;
+                }
+                thread::yield_now();
+            }
+        };
+        let thread = thread::spawn(move || wait([&other.0, &other.1]));
+        wait([&shared.0, &shared.1]);
+        thread.join().unwrap();
+    };
+    let report = on(MemoryModel::Tso).check(body);
+    assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Livelock), "{report}");
+    assert!(matches!(replayed(&report, body).failure.unwrap().kind, FailureKind::Livelock));
 }

@@ -116,6 +116,63 @@ fn loops_that_make_news_for_each_other_are_named() {
     assert!(report.to_string().contains("waits with a timeout that may be over again and again"), "{report}");
 }
 
+/// Store buffering that does no harm, and then this in one of the threads.
+fn store_buffering_and(body: impl Fn(&Flag) + Copy + Send + Sync + 'static) -> Report {
+    check(move || {
+        let shared = Arc::new((AtomicBool::new(false), AtomicBool::new(false), Flag::default()));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            other.0.store(true, Release);
+            other.1.load(Acquire);
+            body(&other.2);
+        });
+        shared.1.store(true, Release);
+        shared.0.load(Acquire);
+        shared.2.set();
+        thread.join().unwrap();
+    })
+}
+
+/// Where a wait may time out, nobody is stuck: neither on store buffers.
+#[test]
+fn a_wait_with_a_timeout_is_no_harm_that_store_buffers_do() {
+    let reports = [
+        store_buffering_and(|_| thread::park_timeout(SOON)),
+        store_buffering_and(|_| (0..3).for_each(|_| thread::park_timeout(SOON))),
+        store_buffering_and(|flag| flag.wait(u32::MAX)),
+        store_buffering_and(|flag| {
+            let mut guard = flag.is_set.lock().unwrap();
+            for _ in 0..2 {
+                guard = flag.changed.wait_timeout(guard, SOON).unwrap().0;
+            }
+        }),
+    ];
+    for report in reports {
+        assert_eq!(report.verdict, Verdict::Benign, "{report}");
+    }
+}
+
+/// What comes after two timeouts is looked at on store buffers, too.
+#[test]
+fn harm_after_two_timeouts_is_found() {
+    let report = check(|| {
+        let shared = Arc::new((AtomicBool::new(false), AtomicBool::new(false), Flag::default()));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let flag = &other.2;
+            let times_out = |_| flag.changed.wait_timeout(flag.is_set.lock().unwrap(), SOON).unwrap().1.timed_out();
+            let timeouts = (0..2).map(times_out).filter(|&is_late| is_late).count();
+            other.0.store(true, Release);
+            timeouts == 2 && !other.1.load(Acquire)
+        });
+        shared.1.store(true, Release);
+        let missed = !shared.0.load(Acquire);
+        shared.2.set();
+        assert!(!(thread.join().unwrap() && missed), "both have missed it");
+    });
+    assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+}
+
 fn poisoned() -> Flag {
     let flag = Flag::default();
     let panics = || {

@@ -20,9 +20,12 @@ impl<S: System> Buffered<'_, S> {
                 u64::from(lane.idle_at == self.version),
                 u64::from(lane.round_began_at == self.version),
                 u64::from(lane.passed_at == self.version) * u64::from(lane.rounds),
+                u64::from(lane.is_late) | u64::from(lane.timeouts) << 1,
             ];
+            let late = lane.late_at.iter().filter(|late| late.1 == self.news);
+            let late = late.flat_map(|&(place, _, times)| [u64::from(place.0), u64::from(times)]);
             let stores = lane.buffer.iter().flat_map(|store| [store.name, u64::from(store.segment)]);
-            numbers.into_iter().chain(stores).fold(hash, mix)
+            numbers.into_iter().chain(late).chain(stores).fold(hash, mix)
         })
     }
 
@@ -32,7 +35,8 @@ impl<S: System> Buffered<'_, S> {
             let is_idle = u64::from(lane.idle_at == self.version);
             let began = u64::from(lane.round_began_at == self.version);
             let rounds = if lane.passed_at == self.version { u64::from(lane.rounds) + 1 } else { 0 };
-            mix(hash, is_idle | began << 1 | rounds << 2)
+            let timeouts = u64::from(lane.is_late) | u64::from(lane.timeouts) << 1;
+            mix(mix(hash, is_idle | began << 1 | rounds << 2), timeouts)
         })
     }
 }

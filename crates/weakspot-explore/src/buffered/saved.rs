@@ -20,6 +20,7 @@ pub struct Saved {
     writes: Vec<u64>,
     lanes: Vec<Lane>,
     version: u64,
+    news: u64,
     bound: CellId,
     /// Cells that threads were about to use.
     about: Vec<(u32, CellId)>,
@@ -34,14 +35,19 @@ impl<S: System> Buffered<'_, S> {
             Pending::InterlockedStore { cell, value } => (Step::InterlockedStore, cell, value),
             Pending::Rmw { cell, drains_all } => {
                 let update = self.system.update(ThreadId::new(thread), self.memory[cell as usize]);
-                let written = if let Update::Acts { written, .. } = update { written } else { None };
-                (Step::Rmw { drains_all, writes: written.is_some() }, cell, written.unwrap_or(0))
+                match update {
+                    Update::Acts { written, .. } => {
+                        (Step::Rmw { drains_all, writes: written.is_some() }, cell, written.unwrap_or(0))
+                    }
+                    _ => (Step::TimeOut, cell, 0),
+                }
             }
             Pending::TryLock(mutex) if self.memory[mutex as usize] != 0 => {
                 (Step::Rmw { drains_all: true, writes: false }, mutex, 0)
             }
             Pending::Lock(mutex) | Pending::TryLock(mutex) => (Step::Acquire, mutex, 0),
             Pending::Wait { condvar, .. } if self.lanes[thread].phase == Phase::Running => (Step::Rest, condvar, 0),
+            Pending::Wait { mutex, .. } if self.lanes[thread].is_late => (Step::TimeOut, mutex, 0),
             Pending::Wait { mutex, .. } => (Step::Acquire, mutex, 0),
             Pending::Unlock(mutex) => (Step::Unlock, mutex, 0),
             Pending::Notify { condvar, .. } => (Step::Notify, condvar, 0),
@@ -58,7 +64,7 @@ impl<S: System> Buffered<'_, S> {
         into.memory.clone_from(&self.memory);
         into.writes.clone_from(&self.writes);
         into.lanes.clone_from(&self.lanes);
-        (into.version, into.bound) = (self.version, self.bound);
+        (into.version, into.news, into.bound) = (self.version, self.news, self.bound);
         into.about.clear();
         for (thread, &about) in self.about.iter().enumerate() {
             if let Some(cell) = about.and_then(cell_of) {
@@ -96,7 +102,7 @@ impl<S: System> Buffered<'_, S> {
             self.memory.clone_from(&saved.memory);
             self.writes.clone_from(&saved.writes);
             self.lanes.clone_from(&saved.lanes);
-            (self.version, self.bound) = (saved.version, saved.bound);
+            (self.version, self.news, self.bound) = (saved.version, saved.news, saved.bound);
             self.widen();
             all = self.note_values(steps, way);
         }
@@ -109,7 +115,7 @@ impl<S: System> Buffered<'_, S> {
     fn note_values(&mut self, steps: &[Repeated], way: usize) -> bool {
         for (at, step) in steps.iter().enumerate() {
             let writes = match step.step {
-                Step::Load | Step::Rmw { writes: false, .. } => false,
+                Step::Load | Step::Rmw { writes: false, .. } | Step::TimeOut => false,
                 Step::Store | Step::InterlockedStore | Step::Rmw { writes: true, .. } => true,
                 Step::Rest if at >= way => false,
                 _ => continue,

@@ -332,11 +332,22 @@ impl<S: System> Explorer<'_, S> {
         })
     }
 
-    /// Has another thread changed memory that no event tells of, and does that not happen before an event?
-    pub(super) fn is_changed_unseen(&self, last: u32) -> bool {
+    /// Has another thread changed memory that no event tells of, and would the round, if it came once more, come after that
+    /// for the first time? Otherwise its thread may not look there: that would be a race.
+    pub(super) fn would_see_unseen_change(&self, first: u32, last: u32) -> bool {
         let thread = self.graph().event(last).thread as usize;
+        let mut latest = Vec::new();
+        self.all_of_round(first, last, |id| {
+            let event = self.graph().event(id);
+            if event.kind.is_read() {
+                latest.push(self.graph().last_write(event.cell));
+            }
+            true
+        });
         self.any_unseen_change(|of, event| {
-            of != thread && event.is_none_or(|event| !self.graph().happens_before(event, last))
+            let Some(event) = event.filter(|_| of != thread) else { return false };
+            let is_before = |&write: &u32| write != NONE && self.graph().happens_before(event, write);
+            !self.graph().happens_before(event, last) && latest.iter().any(is_before)
         })
     }
 

@@ -361,7 +361,7 @@ impl<S: System> Explorer<'_, S> {
         let marker = self.graph().thread(thread as usize).token;
         let Some(first) = self.marked_round(last, marker) else { return false };
         if self.writes(first, last) {
-            return self.would_read_the_same(first, last, NONE) && !self.is_changed_unseen(last);
+            return self.would_read_the_same(first, last, NONE) && !self.would_see_unseen_change(first, last);
         }
         let mut id = last;
         loop {

@@ -11,7 +11,7 @@ use weakspot_model::ids::ThreadId;
 use super::probe::{Solo, mix};
 use super::{Explorer, FREE};
 use crate::graph::{NONE, Status};
-use crate::system::{Pending, System, Token};
+use crate::system::{Pending, System, Token, UNBOUND};
 
 /// Walks that are tried.
 const WALKS: u64 = 16;
@@ -74,7 +74,9 @@ impl<S: System> Explorer<'_, S> {
             }
             let walker = &mut walkers[whose];
             solo.thread = walker.thread;
+            // One that nobody has used yet is free.
             if let Pending::Lock(mutex) = self.system.pending(walker.thread)
+                && mutex != UNBOUND
                 && self.solo_memory(&solo, mutex, NONE) != FREE
             {
                 continue;

@@ -257,4 +257,24 @@ impl Lane {
     pub(crate) fn timeouts_here(&self) -> Option<u32> {
         self.timed.iter().find(|(place, _)| std::ptr::eq(*place, self.place)).map(|&(_, times)| times)
     }
+
+    /// Does it wait with a timeout?
+    pub(crate) fn may_time_out(&self) -> bool {
+        matches!(self.operation, Operation::Wait { .. } | Operation::Rmw { .. }) && self.timeouts_here().is_some()
+    }
+
+    /// Has it passed the last marker because a wait with a timeout was over?
+    pub(crate) fn has_timed_out(&self) -> bool {
+        self.timed.iter().any(|(place, _)| std::ptr::eq(*place, self.marker_place))
+    }
+
+    /// Is it in a wait with a timeout, and about to get its mutex back?
+    pub(crate) fn returns_from_wait(&self) -> bool {
+        matches!(self.operation, Operation::Lock(_)) && self.timeouts_here().is_some()
+    }
+
+    /// Is it about to choose whether a wait times out that has done so before?
+    pub(crate) fn may_time_out_again(&self) -> bool {
+        matches!(self.operation, Operation::Choose(_)) && self.timeouts_here() > Some(0)
+    }
 }

@@ -95,9 +95,6 @@ pub(crate) struct Runtime {
     pub(crate) its_turn: Cell<bool>,
     /// Stores wait in simulated store buffers.
     pub(crate) buffered: Cell<bool>,
-    /// A wait with a timeout times out once at most, for each thread and place: for searches that do not see that a loop
-    /// comes round again.
-    pub(crate) times_out_once: Cell<bool>,
     /// What happens in the first execution is kept, to be compared with another one.
     pub(crate) keeps_first: Cell<bool>,
     /// Accesses to cells last until they are over, see `Builder::lasting`.
@@ -140,7 +137,6 @@ impl Runtime {
             free_panic: RefCell::new(None),
             its_turn: Cell::new(false),
             buffered: Cell::new(false),
-            times_out_once: Cell::new(false),
             keeps_first: Cell::new(true),
             lasting: Cell::new(true),
             strengthened: Strengthened::default(),
@@ -399,7 +395,8 @@ impl Runtime {
         }
         loop {
             let (value, effect) = probe(None);
-            if effect != Effect::Blocks || !self.give_way() {
+            let is_over = may_block && self.state().lanes[self.thread.get() as usize].may_time_out();
+            if effect != Effect::Blocks || is_over || !self.give_way() {
                 return Some(value);
             }
         }

@@ -146,6 +146,8 @@ impl State {
                 }
                 read as i64
             }
+            (Step::TimeOut, Operation::Rmw { object, .. }) => find(objects, bound, object, step)?.value as i64,
+            (Step::TimeOut, Operation::Wait { mutex, .. }) => find(objects, bound, mutex, step).map(|_| 1)?,
             (Step::Rmw { writes: false, .. }, Operation::TryLock(object)) => {
                 find(objects, bound, object, step).map(|_| 0)?
             }

@@ -2,7 +2,7 @@
 
 use super::Place;
 use super::causality::Sync;
-use super::lane::{Issued, Operation};
+use super::lane::{Issued, Lane, Operation};
 use super::runtime::Runtime;
 use crate::failure::Failure;
 
@@ -116,18 +116,25 @@ impl Runtime {
         self.state().objects[mutex as usize].held = false;
     }
 
-    /// Waits on a condition variable. A run that was given up wakes at once: such wakes are allowed.
-    pub(crate) fn wait(&self, condvar: u32, mutex: u32, place: Place) {
+    /// Waits on a condition variable: was the time over before somebody notified it? A run that was given up wakes at once:
+    /// such wakes are allowed.
+    pub(crate) fn wait(&self, condvar: u32, mutex: u32, place: Place) -> bool {
         self.synchronise_store(mutex, Sync::Release);
+        let mut is_late = false;
         if !self.is_free() {
-            self.post(Operation::Wait { condvar, mutex }, "Condvar::wait", place);
+            is_late = self.post(Operation::Wait { condvar, mutex }, "Condvar::wait", place) != 0;
         }
         if self.is_free() {
             self.let_go(mutex);
             self.give_way();
-            return self.lock(mutex, "Condvar::wait", place);
+            self.lock(mutex, "Condvar::wait", place);
+            return false;
         }
         self.take_mutex(mutex, place);
+        if is_late {
+            self.note_timeout(place);
+        }
+        is_late
     }
 
     /// A run was given up while the current thread waits: it releases the mutex, unless it had done so already. Then
@@ -150,8 +157,6 @@ impl Runtime {
 
     /// Does a thread wait with a timeout? Then it is not stuck for ever.
     pub(crate) fn waits_with_timeout(&self) -> bool {
-        self.state().lanes.iter().any(|lane| {
-            matches!(lane.operation, Operation::Wait { .. } | Operation::Rmw { .. }) && lane.timeouts_here().is_some()
-        })
+        self.state().lanes.iter().any(Lane::may_time_out)
     }
 }

@@ -7,7 +7,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, Repeated, System, Token, Update};
 use weakspot_model::ids::{Site, ThreadId};
 
-use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
+use super::lane::{Effect, Happened, Issued, Operation, Suspender};
 use super::runtime::{Mode, Runtime, marker_of};
 use super::script::bind;
 use super::{enter, overflow, panics, stacks};
@@ -16,14 +16,6 @@ use crate::failure::{Failure, FailureKind};
 /// Live code as a system.
 pub(crate) struct Live<'r> {
     pub(crate) runtime: &'r Runtime,
-}
-
-impl Live<'_> {
-    /// Is a thread, which is about to choose, at a wait that has timed out as often as it may?
-    #[cold]
-    fn has_timed_out(&self, lane: &Lane) -> bool {
-        self.runtime.times_out_once.get() && lane.timeouts_here() > Some(0)
-    }
 }
 
 impl std::fmt::Debug for Live<'_> {
@@ -180,9 +172,6 @@ impl System for Live<'_> {
             Operation::Unlock(object) => Pending::Unlock(cell(object)),
             Operation::Wait { condvar, mutex } => Pending::Wait { condvar: cell(condvar), mutex: cell(mutex) },
             Operation::Notify { condvar, all } => Pending::Notify { condvar: cell(condvar), all },
-            Operation::Choose(_) if self.has_timed_out(&state.lanes[thread.index()]) => {
-                Pending::Choose { lo: 0, hi: 0 }
-            }
             Operation::Choose(count) => Pending::Choose { lo: 0, hi: i64::from(count) - 1 },
             Operation::Spawn { birth: object, .. } | Operation::End(object) => Pending::Signal(cell(object)),
             Operation::Begin(object) | Operation::Join { end: object, .. } => Pending::Await(cell(object)),
@@ -254,6 +243,14 @@ impl System for Live<'_> {
         if lane.timeouts_here().is_some() { Token(marker_of(lane.place)) } else { Token(0) }
     }
 
+    fn may_time_out(&self, thread: ThreadId) -> bool {
+        self.runtime.state.borrow().lanes[thread.index()].may_time_out()
+    }
+
+    fn has_timed_out(&self, thread: ThreadId) -> bool {
+        self.runtime.state.borrow().lanes[thread.index()].has_timed_out()
+    }
+
     fn unseen_changes(&self, thread: ThreadId) -> Vec<u32> {
         let state = self.runtime.state();
         let is_own = |happened: &&Happened| {
@@ -281,9 +278,9 @@ impl System for Live<'_> {
         self.runtime.ending_loops.borrow_mut().insert(marker);
     }
 
-    fn ends_by_itself(&self, thread: ThreadId) -> bool {
+    fn is_known_to_end(&self, marker: Token) -> bool {
         let ending = self.runtime.ending_loops.borrow();
-        !ending.is_empty() && ending.contains(&self.marker(thread).0)
+        !ending.is_empty() && ending.contains(&marker.0)
     }
 
     fn is_inside(&self, _thread: ThreadId) -> bool {

@@ -53,6 +53,7 @@ impl Runtime {
                     let (holder, place) = state.objects[mutex as usize].holder;
                     format!("waits for a mutex that {} holds since {place}", holder_name(&state, holder, number))
                 }
+                _ if lane.may_time_out() => "waits with a timeout, again and again".to_owned(),
                 Operation::Wait { .. } => "waits for a notification".to_owned(),
                 Operation::Join { child, .. } => format!("waits for {} to end", name_of(&state, child)),
                 Operation::Rmw { .. } => format!("waits in {}", lane.what),

@@ -3,11 +3,11 @@
 //! A schedule is a list of choices. The next one differs in the last of them that can be made in another way. What was known
 //! before some of the choices is kept, so that the next schedule need not find it out again.
 
-use weakspot_explore::buffered::{Move, Saved};
+use weakspot_explore::buffered::Saved;
 use weakspot_explore::monitor::Event;
 
 use super::trace::{Seen, Trace};
-use super::{Choose, Look};
+use super::{Choose, Look, Options};
 
 /// Choices from one snapshot to the next, and from one look at the trace to the next where there is nothing to choose:
 /// both take time, too.
@@ -75,9 +75,16 @@ impl Path {
     }
 
     /// Is there more than one way to go on?
-    fn can_choose(&self, moves: &[Move], last: Option<usize>) -> bool {
-        let can_stay = || moves.iter().any(|what| Some(what.thread()) == last);
-        moves.len() > 1 && (self.preemptions < self.most || !can_stay())
+    fn can_choose(&self, options: &Options) -> bool {
+        options.costs.iter().filter(|&cost| self.preemptions + cost <= self.most).nth(1).is_some()
+    }
+
+    /// Begins anew: more is known, and other schedules are possible.
+    pub(super) fn forget(&mut self) {
+        self.choices.clear();
+        if let Some(seen) = &mut self.seen {
+            *seen = Seen::default();
+        }
     }
 
     /// The next schedule; false if there is none.
@@ -97,26 +104,22 @@ impl Path {
 }
 
 impl Choose for Path {
-    fn choose(&mut self, moves: &[Move], last: Option<usize>, taken: usize) -> usize {
-        let can_stay = moves.iter().any(|what| Some(what.thread()) == last);
+    fn choose(&mut self, Options { costs, .. }: &Options, taken: usize) -> usize {
         if self.depth == self.choices.len() {
-            let is_free = |at: &u32| !can_stay || Some(moves[*at as usize].thread()) == last;
-            let positions = 0..moves.len() as u32;
+            let is_allowed = |at: &u32| self.preemptions + costs[*at as usize] <= self.most;
             let mut choice = self.spare_choices.pop().unwrap_or_default();
             choice.allowed.clear();
+            choice.allowed.extend((0..costs.len() as u32).filter(is_allowed));
             // Staying comes first: schedules with few preemptions are tried first.
-            choice.allowed.extend(positions.clone().filter(is_free));
-            if self.preemptions < self.most {
-                choice.allowed.extend(positions.filter(|at| !is_free(at)));
-            }
+            choice.allowed.sort_by_key(|&at| costs[at as usize]);
             std::mem::swap(&mut choice.looks, &mut self.looks);
             (choice.taken, choice.at, choice.snapshot) = (0, taken, self.room.take());
             self.choices.push(choice);
         }
         let Choice { allowed, taken, .. } = &self.choices[self.depth];
-        let at = (allowed[*taken] as usize).min(moves.len() - 1);
+        let at = (allowed[*taken] as usize).min(costs.len() - 1);
         self.depth += 1;
-        self.preemptions += u32::from(can_stay && Some(moves[at].thread()) != last);
+        self.preemptions += costs[at];
         at
     }
 
@@ -133,9 +136,9 @@ impl Choose for Path {
         self.choices.last().map_or(0, |choice| choice.at)
     }
 
-    fn is_known(&mut self, moves: &[Move], last: Option<usize>, trace: impl FnOnce() -> u64) -> bool {
+    fn is_known(&mut self, options: &Options, trace: impl FnOnce() -> u64) -> bool {
         let is_new = self.depth == self.choices.len();
-        let is_asked = moves.len() > 1 && (self.can_choose(moves, last) || self.depth.is_multiple_of(BETWEEN));
+        let is_asked = options.moves.len() > 1 && (self.can_choose(options) || self.depth.is_multiple_of(BETWEEN));
         is_new && is_asked && self.seen.as_mut().is_some_and(|seen| seen.is_known(trace(), self.preemptions))
     }
 
@@ -154,12 +157,12 @@ impl Choose for Path {
         self.choices.iter_mut().for_each(|choice| choice.snapshot = None);
     }
 
-    fn room(&mut self, moves: &[Move], last: Option<usize>) -> Option<&mut Snapshot> {
+    fn room(&mut self, options: &Options) -> Option<&mut Snapshot> {
         let is_wanted = !self.is_forgetful
             && self.depth == self.choices.len()
             && self.depth.is_multiple_of(BETWEEN)
             && self.depth < LAST;
-        if !(is_wanted && self.can_choose(moves, last)) {
+        if !(is_wanted && self.can_choose(options)) {
             return None;
         }
         let snapshot = self.room.insert(self.spare.pop().unwrap_or_default());

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::mutex::MutexGuard;
 use crate::rt::objects::Stamp;
+use crate::rt::runtime::Runtime;
 use crate::rt::{self, Place};
 
 /// A condition variable.
@@ -44,14 +45,19 @@ impl Condvar {
 
     fn wait_at<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>, place: Place) -> LockResult<MutexGuard<'a, T>> {
         if let (Some(runtime), Some(mutex)) = (rt::current(), guard.object()) {
-            let condvar = self.stamp.plain_object(runtime, place);
-            runtime.wait(condvar, mutex, place);
+            self.wait_inside(runtime, mutex, place);
             return if guard.mutex().is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) };
         }
         let (mutex, place) = (guard.mutex(), guard.place());
         let hold = guard.into_outside().expect("invariant: outside a model a guard is of outside");
         let hold = self.outside.wait(hold).unwrap_or_else(PoisonError::into_inner);
         MutexGuard::from_outside(mutex, hold, place)
+    }
+
+    /// Waits in a model: was the time over?
+    fn wait_inside(&self, runtime: &Runtime, mutex: u32, place: Place) -> bool {
+        let condvar = self.stamp.plain_object(runtime, place);
+        runtime.wait(condvar, mutex, place)
     }
 
     /// Waits while a condition holds.
@@ -85,17 +91,16 @@ impl Condvar {
         place: Place,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         if let (Some(runtime), Some(mutex)) = (rt::current(), guard.object()) {
-            if runtime.times_out(place) {
+            let is_over = if runtime.times_out(place) {
                 runtime.unlock(mutex, "Condvar::wait_timeout: the time is over", place);
                 runtime.lock(mutex, "Mutex::lock", place);
-                let is_poisoned = guard.mutex().is_poisoned();
-                let result = (guard, WaitTimeoutResult(true));
-                return if is_poisoned { Err(PoisonError::new(result)) } else { Ok(result) };
-            }
-            let guard = self
-                .wait_at(guard, place)
-                .map_err(|error| PoisonError::new((error.into_inner(), WaitTimeoutResult(false))))?;
-            return Ok((guard, WaitTimeoutResult(false)));
+                true
+            } else {
+                self.wait_inside(runtime, mutex, place)
+            };
+            let is_poisoned = guard.mutex().is_poisoned();
+            let result = (guard, WaitTimeoutResult(is_over));
+            return if is_poisoned { Err(PoisonError::new(result)) } else { Ok(result) };
         }
         let (mutex, place) = (guard.mutex(), guard.place());
         let hold = guard.into_outside().expect("invariant: outside a model a guard is of outside");

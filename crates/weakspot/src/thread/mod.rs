@@ -104,15 +104,13 @@ pub fn park() {
 pub fn park_timeout(duration: Duration) {
     let place = Location::caller();
     let Some(runtime) = rt::current() else { return std::thread::park_timeout(duration) };
-    if !runtime.times_out(place) {
-        let token = runtime.parking(runtime.thread.get());
-        token.update(
-            "thread::park_timeout",
-            Sync::Acquire,
-            |token| {
-                if token == 0 { Step::Block } else { Step::Write(0) }
-            },
-        );
+    if runtime.times_out(place) {
+        return;
+    }
+    let token = runtime.parking(runtime.thread.get());
+    let take = |token| if token == 0 { Step::Block } else { Step::Write(0) };
+    if token.update("thread::park_timeout", Sync::Acquire, take) == 0 && !runtime.is_free() {
+        runtime.note_timeout(place);
     }
 }
 
@@ -146,21 +144,33 @@ impl Runtime {
 
     /// Does a wait with a timeout time out? Both ways are explored. One that does ends a round of a loop that waits.
     pub(crate) fn times_out(&self, place: Place) -> bool {
+        if self.is_free() {
+            self.give_way();
+            return true;
+        }
         let thread = self.thread.get() as usize;
-        let here = {
+        {
             let timed = &mut self.state().lanes[thread].timed;
-            let here = timed.iter().position(|&(known, _)| std::ptr::eq(known, place));
-            here.unwrap_or_else(|| {
+            if !timed.iter().any(|&(known, _)| std::ptr::eq(known, place)) {
                 timed.push((place, 0));
-                timed.len() - 1
-            })
-        };
+            }
+        }
         let times_out = self.choose(2, place) == 1;
         if times_out {
-            self.state().lanes[thread].timed[here].1 += 1;
-            self.pass_marker(place);
+            self.note_timeout(place);
         }
         times_out
+    }
+
+    /// A wait with a timeout is over, and what the current thread has waited for has not come.
+    pub(crate) fn note_timeout(&self, place: Place) {
+        let thread = self.thread.get() as usize;
+        if let Some((_, times)) =
+            self.state().lanes[thread].timed.iter_mut().find(|(known, _)| std::ptr::eq(*known, place))
+        {
+            *times += 1;
+        }
+        self.pass_marker(place);
     }
 
     /// The last event of a thread.
