@@ -32,6 +32,9 @@ fn words(suite: &Suite) -> Vec<String> {
     if suite.release {
         words.push("--release".to_owned());
     }
+    if !suite.default_features {
+        words.push("--no-default-features".to_owned());
+    }
     if !suite.features.is_empty() {
         words.push(format!("--features {}", suite.features));
     }
