@@ -36,5 +36,10 @@ pub fn explore() {}
 /// In loom: do not explore from here on. Here everything is explored anyway.
 pub fn stop_exploring() {}
 
-/// In loom: do not explore from here on, for good. Here everything is explored anyway.
-pub fn skip_branch() {}
+/// In loom: do not explore from here on, for good. Here everything is explored anyway, except that a round of a loop in
+/// which it is called counts as one that waits, as with [`hint::spin_loop`]: who does not care for what comes then has
+/// tried in vain.
+#[track_caller]
+pub fn skip_branch() {
+    hint::spin_loop();
+}

@@ -264,6 +264,20 @@ fn channels_notifications_futures_and_allocations() {
     });
 }
 
+/// Rounds of a loop that come to nothing may say so with `skip_branch` instead of `spin_loop`.
+#[test]
+fn skipped_branches_wait() {
+    loom::model(|| {
+        let flag = loom::sync::Arc::new(loom::sync::atomic::AtomicBool::new(false));
+        let other = flag.clone();
+        let thread = loom::thread::spawn(move || other.store(true, Release));
+        while !flag.load(Acquire) {
+            loom::skip_branch();
+        }
+        thread.join().unwrap();
+    });
+}
+
 #[test]
 fn options() {
     let mut builder: loom::model::Builder = loom::model::Builder::default();

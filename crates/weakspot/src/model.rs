@@ -128,9 +128,14 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
                 let time = half.into_iter().chain([PATIENCE_IN_TIME]).min();
                 let explore = || explore_for(builder, runtime, start, Some(PATIENCE), time);
                 let judge = step_by_step_if_need_be(builder, runtime, start, explore);
-                if judge.report.bound == Some(Bound::Executions)
+                // Threads that keep each other from coming to an end for ever need a preemption each time.
+                let is_endless = is_endless(&judge.report);
+                if (is_endless || judge.report.bound == Some(Bound::Executions))
                     && builder.max_executions.is_none_or(|executions| executions > judge.explored())
                 {
+                    if is_endless {
+                        runtime.finish_run(false);
+                    }
                     let mut bounded = schedules::bounded(builder, runtime, most, None, start);
                     if bounded.found.is_empty() {
                         bounded.found = judge.found;
@@ -153,6 +158,11 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
 /// may be something that outlives the run.
 pub(crate) fn may_go_on(report: &Report) -> bool {
     report.failure.as_ref().is_none_or(|failure| matches!(failure.kind, FailureKind::NotDeterministic))
+}
+
+/// Was an execution given up because it had no end in sight?
+fn is_endless(report: &Report) -> bool {
+    report.failure.as_ref().is_some_and(|failure| matches!(failure.kind, FailureKind::TooLong))
 }
 
 /// Preemptions of the schedules that are explored one by one if nobody says how many.

@@ -480,3 +480,38 @@ fn a_lock_that_nobody_has_used_is_free_after_waiting_together() {
         });
     assert_ne!(report.verdict, Verdict::Safe, "{report}");
 }
+
+/// One that puts and one that takes can chase each other for ever: each finds that the other was there first. They need
+/// a preemption for each round, so with a bound on preemptions every schedule ends.
+fn chase(max_preemptions: Option<u32>) -> Report {
+    Builder { max_preemptions, max_events: 400, ..Builder::default() }.check(|| {
+        let (head, tail) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (head2, tail2) = (head.clone(), tail.clone());
+        let taker = thread::spawn(move || {
+            loop {
+                let ticket = head2.fetch_add(1, SeqCst);
+                if tail2.load(SeqCst) > ticket {
+                    break;
+                }
+                thread::yield_now();
+            }
+        });
+        loop {
+            let ticket = tail.fetch_add(1, SeqCst);
+            if head.load(SeqCst) <= ticket {
+                break;
+            }
+        }
+        taker.join().unwrap();
+    })
+}
+
+#[test]
+fn threads_that_chase_each_other_end_with_few_preemptions() {
+    let report = chase(None);
+    assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::TooLong), "{report}");
+    for most in 0..=3 {
+        let report = chase(Some(most));
+        assert_eq!(report.verdict, Verdict::Bounded(Bound::Preemptions(most)), "{report}");
+    }
+}

@@ -141,10 +141,15 @@ fn test(suite: &Suite, source: &Path, engine: Engine, release: bool) -> Result<C
     let mut command = Command::new(env!("CARGO"));
     command
         .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
+        // What a crate needs of the compiler is seen when it is built; many promise less than they could.
+        .arg("--ignore-rust-version")
         .args(suite.targets)
         .current_dir(source)
         .env("CARGO_TARGET_DIR", root()?.join("target/compat").join(engine.name()))
         .env("RUSTFLAGS", suite.rustflags());
+    if !suite.default_features {
+        command.arg("--no-default-features");
+    }
     if !suite.features.is_empty() {
         command.args(["--features", suite.features]);
     }

@@ -24,6 +24,14 @@ pub struct OtherArgs {
     #[arg(long, value_name = "FEATURES", requires = "name")]
     features: Option<String>,
 
+    /// Leave out its default features
+    #[arg(long, requires = "name")]
+    no_default_features: bool,
+
+    /// A variable that its own runs set, as `NAME=VALUE`; may be given several times
+    #[arg(long = "env", value_name = "NAME=VALUE", requires = "name")]
+    environment: Vec<String>,
+
     /// Which of its targets are tested, as for `cargo test` (`--lib` unless said otherwise)
     #[arg(long, value_name = "WORDS", requires = "name", allow_hyphen_values = true)]
     targets: Option<String>,
@@ -60,7 +68,14 @@ impl OtherArgs {
             return Err(ChoreError::Failed(format!("`{name}` has no version: write `{name}@1.2.3`")));
         };
         let targets: Vec<_> = self.targets.as_deref().unwrap_or("--lib").split_whitespace().map(lasting).collect();
+        let variable = |variable: &String| match variable.split_once('=') {
+            Some((name, value)) => Ok((lasting(name), lasting(value))),
+            None => Err(ChoreError::Failed(format!("`{variable}` has no value: write `{variable}=1`"))),
+        };
+        let environment: Vec<_> = self.environment.iter().map(variable).collect::<Result<_, _>>()?;
         let suite = Suite {
+            environment: environment.leak(),
+            default_features: !self.no_default_features,
             cfg: Some(lasting(self.cfg.as_deref().unwrap_or("loom"))).filter(|&cfg| cfg != "none"),
             flags: lasting(self.flags.as_deref().unwrap_or_default()),
             features: lasting(self.features.as_deref().unwrap_or_default()),

@@ -26,6 +26,8 @@ pub struct Suite {
     pub environment: &'static [(&'static str, &'static str)],
     /// Its features.
     pub features: &'static str,
+    /// Are its default features among them?
+    pub default_features: bool,
     /// Which targets are tested.
     pub targets: &'static [&'static str],
     /// Only tests whose name contains this: the others are not for loom.
@@ -48,6 +50,7 @@ impl Suite {
             flags: "",
             environment: &[],
             features: "",
+            default_features: true,
             targets,
             filter: "",
             loom: LoomVersion::Seven,

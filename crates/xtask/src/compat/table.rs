@@ -32,6 +32,9 @@ fn words(suite: &Suite) -> Vec<String> {
     if suite.release {
         words.push("--release".to_owned());
     }
+    if !suite.default_features {
+        words.push("--no-default-features".to_owned());
+    }
     if !suite.features.is_empty() {
         words.push(format!("--features {}", suite.features));
     }
@@ -118,10 +121,21 @@ pub fn summary(out: &mut impl Write, rows: &[(Test, Vec<Measure>)]) -> io::Resul
     out.flush()
 }
 
+/// Lines that are shown of what cargo says.
+const SHOWN: usize = 40;
+
+/// The first error and what follows it; warnings may come before and after. The end if no line begins like an error.
+fn first_errors(log: &str) -> Vec<&str> {
+    let lines: Vec<_> = log.lines().collect();
+    let end = lines.len().saturating_sub(SHOWN);
+    let first = lines.iter().position(|line| line.starts_with("error")).unwrap_or(end);
+    lines[first..].iter().take(SHOWN).copied().collect()
+}
+
 /// cargo could not build it.
 pub fn not_built(out: &mut impl Write, engine: Engine, log: &str) -> io::Result<()> {
     writeln!(out, "  does not build with {}:", engine.name())?;
-    for line in log.lines().rev().take(40).collect::<Vec<_>>().into_iter().rev() {
+    for line in first_errors(log) {
         writeln!(out, "    {line}")?;
     }
     out.flush()
@@ -129,4 +143,19 @@ pub fn not_built(out: &mut impl Write, engine: Engine, log: &str) -> io::Result<
 
 fn seconds(time: Duration) -> String {
     format!("{:.3} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHOWN, first_errors};
+
+    #[test]
+    fn errors_are_shown_rather_than_warnings() {
+        let warnings = "warning: unused\n".repeat(SHOWN);
+        let log = format!("{warnings}error[E0277]: no\n  --> here\n{warnings}");
+        assert_eq!(first_errors(&log)[..2], ["error[E0277]: no", "  --> here"]);
+        assert_eq!(first_errors(&log).len(), SHOWN);
+        assert_eq!(first_errors(&warnings).len(), SHOWN);
+        assert_eq!(first_errors("the end"), ["the end"]);
+    }
 }
