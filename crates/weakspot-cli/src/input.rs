@@ -29,6 +29,8 @@ pub enum InputError {
     Unreadable { name: String, error: io::Error },
     #[error("`{name}` is empty")]
     Empty { name: String },
+    #[error("`{name}` is a recorded trace, not a program")]
+    Trace { name: String },
     #[error("`{name}` is a binary file: there is a NUL byte at offset {offset}")]
     Binary { name: String, offset: usize },
     #[error("`{name}:{line}:{column}` is not UTF-8 text: byte 0x{byte:02x} at offset {offset}")]
@@ -49,6 +51,7 @@ impl InputError {
             Self::Directory { .. } => Some("name a .weak or .litmus file; only `weakspot litmus` takes directories"),
             Self::Unreadable { .. } => None,
             Self::Empty { .. } => Some("a program has at least one thread: `thread a { … }`"),
+            Self::Trace { .. } => Some("`weakspot trace` runs the monitors over it"),
             Self::Binary { .. } => Some("weakspot reads the text of .weak programs and .litmus tests"),
             Self::NotUtf8 { .. } => Some("save the file with the encoding UTF-8"),
             Self::TooLong { .. } => None,
@@ -88,6 +91,9 @@ fn read_all(reader: impl Read, name: &str) -> Result<Vec<u8>, InputError> {
 
 fn text(bytes: Vec<u8>, name: &str) -> Result<Arc<SourceFile>, InputError> {
     let name = name.to_owned();
+    if bytes.starts_with(b"weakspot-trace ") || bytes.starts_with(b"\x89WTR") {
+        return Err(InputError::Trace { name });
+    }
     if let Some(offset) = bytes.iter().position(|&byte| byte == 0) {
         return Err(InputError::Binary { name, offset });
     }

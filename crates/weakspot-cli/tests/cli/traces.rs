@@ -211,6 +211,18 @@ fn a_trace_without_events_gives_no_verdict() {
 }
 
 #[test]
+fn a_trace_is_no_program() {
+    let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
+    for name in ["t.wtrace", "t.txt"] {
+        workspace.run(&["check", "sb.weak", "--record", name]);
+        let run = workspace.run(&["check", name]);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
+        let words = format!("`{name}` is a recorded trace, not a program\n help: `weakspot trace`");
+        assert!(run.err.contains(&words), "{}", run.err);
+    }
+}
+
+#[test]
 fn what_is_no_trace_is_refused() {
     let workspace = Workspace::with("sb.weak", STORE_BUFFERING);
     workspace.write("empty", "");
@@ -245,6 +257,7 @@ fn a_record_that_does_not_fit_is_refused_and_nothing_is_written() {
         (check(&["--record-format", "text"]), "--record FILE"),
         (check(&["--record", "no/such/folder/t.wtrace"]), "no/such/folder/t.wtrace"),
         (check(&["--record", "."]), "directory"),
+        (check(&["--record", "./sb.weak"]), "take the place of the program `sb.weak`"),
         (check(&["--record", "kept.wtrace", "--replay", "7"]), "step 1"),
         (workspace.run(&["check", "bad.weak", "--record", "kept.wtrace"]), "bad.weak"),
     ] {
@@ -252,6 +265,7 @@ fn a_record_that_does_not_fit_is_refused_and_nothing_is_written() {
         assert!(run.err.contains(words), "{words}: {}", run.err);
     }
     assert_eq!(workspace.read("kept.wtrace"), "as it was");
+    assert_eq!(workspace.read("sb.weak"), STORE_BUFFERING);
     let left = std::fs::read_dir(workspace.path()).unwrap().count();
     assert_eq!(left, 3, "no temporary file is left behind");
 }

@@ -107,6 +107,12 @@ fn refuse_unfitting_record(args: &CheckArgs) -> Result<(), Failure> {
     if path == Path::new("-") {
         return refuse("executions cannot be recorded to standard output".to_owned(), "name a file");
     }
+    if let (Ok(program), Ok(record)) = (args.file.canonicalize(), path.canonicalize())
+        && program == record
+    {
+        let message = format!("the record would take the place of the program `{}`", args.file.display());
+        return refuse(message, "name another file for `--record`");
+    }
     if args.limits.jobs.is_some_and(|jobs| jobs.get() > 1) {
         let help = "executions are recorded one after the other: leave out `--jobs`";
         return refuse("`--record` and `--jobs` contradict each other".to_owned(), help);
