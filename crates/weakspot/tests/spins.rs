@@ -573,3 +573,20 @@ fn nothing_is_correct_that_never_ends() {
     });
     assert!(matches!(report.verdict, Verdict::Failed | Verdict::Bounded(Bound::NoEnd)), "{report}");
 }
+
+/// A loop that spins some times, then yields, and begins again looks once more between two passes of its `spin_loop` then.
+#[test]
+fn spinning_and_yielding_in_turn_is_waiting() {
+    let report = check(|| {
+        let flag = Arc::new(AtomicUsize::new(0));
+        let other = flag.clone();
+        let thread = thread::spawn(move || other.store(1, SeqCst));
+        let mut spins = 0;
+        while flag.load(SeqCst) == 0 {
+            spins = (spins + 1) % 20;
+            if spins == 0 { thread::yield_now() } else { hint::spin_loop() }
+        }
+        thread.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}

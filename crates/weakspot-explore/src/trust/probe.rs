@@ -60,7 +60,8 @@ const MOST_ANSWERS: usize = 1 << 16;
 /// What comes of a loop if nobody else does anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Each round is like the last one.
+    /// Each round is like the last one, or does the same a different number of times: a loop that spins some times and
+    /// then yields passes the marker of its spinning once less.
     Endless,
     /// After so many rounds like the last one the thread does something else, and gets out of the loop.
     Leaves(u32),
@@ -165,6 +166,22 @@ impl Step {
     fn atomic(cell: CellId, read: i64, written: Option<i64>) -> Self {
         Self { kind: StepKind::Atomic, cell, read, written: written.filter(|&value| value != read) }
     }
+}
+
+/// Does a round do nothing but this, once or several times?
+fn repeats(steps: &[Step], part: &[Step]) -> bool {
+    if part.is_empty() { steps.is_empty() } else { !steps.is_empty() && all_parts_are(steps, part) }
+}
+
+fn all_parts_are(steps: &[Step], part: &[Step]) -> bool {
+    steps.chunks(part.len()).all(|chunk| chunk == part)
+}
+
+/// The shortest steps that a round is a repetition of.
+fn smallest_part(steps: &[Step]) -> &[Step] {
+    let shorter = (1..steps.len()).filter(|len| steps.len().is_multiple_of(*len));
+    let part = shorter.map(|len| &steps[..len]).find(|part| all_parts_are(steps, part));
+    part.unwrap_or(steps)
 }
 
 /// One thread alone, and the memory it sees.
@@ -397,7 +414,8 @@ impl<S: System> Explorer<'_, S> {
         let mut events = self.events_of(round).into_iter().rev().map(|id| self.graph().event(id));
         let choice = events.find(|event| event.kind == EventKind::Choose).map(|event| event.value);
         let mut solo = Solo { choice, ..Solo::new(ThreadId::new(thread), self.graph().cell_count()) };
-        let (mut alike, mut all_alike, mut passes) = (0, true, 0);
+        let part = smallest_part(&pattern);
+        let (mut alike, mut all_alike, mut all_repeat, mut passes) = (0, true, true, 0);
         for number in 0..rounds {
             if number >= FEWEST_ROUNDS && passes > most_passes {
                 break;
@@ -408,9 +426,10 @@ impl<S: System> Explorer<'_, S> {
             }
             passes += self.system.idle_passes(solo.thread);
             all_alike &= steps == pattern;
+            all_repeat &= repeats(&steps, part);
             alike += u32::from(all_alike);
         }
-        if all_alike { Fate::Endless } else { Fate::Winds }
+        if all_repeat { Fate::Endless } else { Fate::Winds }
     }
 
     /// A thread that says that it waits and fails after some rounds counts them because it does not expect to wait so
