@@ -75,6 +75,10 @@ impl Suite {
         Self { features, ..self }
     }
 
+    const fn no_default_features(self) -> Self {
+        Self { default_features: false, ..self }
+    }
+
     const fn filter(self, filter: &'static str) -> Self {
         Self { filter, ..self }
     }
@@ -134,10 +138,13 @@ pub const SUITES: &[Suite] = &[
     Suite::new("blazemap", "0.5.1", LOOM).flags("-C debug-assertions").features("loom").release(),
     Suite::new("blinkcast", "0.2.0", LIB),
     Suite::new("breaker", "2.0.2", LOOM),
+    Suite::new("budget-context", "0.2.0", &["--test", "loom_model"]).cfg(Some("budget_context_loom")),
     Suite::new("burstq", "0.2.0", LIB),
     Suite::new("bytes", "1.12.1", LIB),
     Suite::new("cachelog", "0.2.1", &["--test", "loom", "--test", "loom_exhaustive"]).cfg(None).features("loom"),
+    Suite::new("char_str", "0.0.4", LOOM).features("loom"),
     Suite::new("clhlock", "0.2.2", LIB).filter("model"),
+    Suite::new("clock-lib", "1.1.0", LIB).filter("loom"),
     Suite::new("cold-string", "0.5.0", LIB).filter("loom"),
     Suite::new("compact-waitgroup", "0.3.7", LIB).filter("loom"),
     Suite::new("compio-executor", "0.1.4", LOOM),
@@ -152,8 +159,10 @@ pub const SUITES: &[Suite] = &[
     Suite::new("fgumi-sort", "0.9.0", &["--test", "loom_merge_slots"]),
     Suite::new("flashmap", "0.2.0", LOOM).features("loom"),
     Suite::new("gatehouse", "0.6.0", LIB).filter("loom"),
+    Suite::new("gil", "0.9.0", LIB).cfg(None).no_default_features().features("loom"),
     Suite::new("haphazard", "0.1.8", LOOM),
     Suite::new("hipstr", "0.8.0", LIB).filter("loom"),
+    Suite::new("horton", "0.19.0", &["--test", "loom_ring"]).cfg(Some("horton_loom")).features("multiwriter"),
     Suite::new("idr-ebr", "0.3.3", LOOM).cfg(Some("idr_ebr_loom")).features("loom"),
     Suite::new("interchange", "0.3.3", LOOM).loom_0_5(),
     Suite::new("kasino", "0.3.0", LIB).filter("loom"),
@@ -182,12 +191,18 @@ pub const SUITES: &[Suite] = &[
     Suite::new("once-ptr-cell", "0.1.0", &["--test", "loom_once_ptr_cell"]),
     Suite::new("page-db", "1.0.0", LIB).filter("loom"),
     Suite::new("parcoll", "1.4.2", &["--test", "loom_tests"]).cfg(Some("parcoll_loom")).features("always_steal"),
+    Suite::new(
+        "parkring",
+        "1.0.0",
+        &["--lib", "--test", "loom", "--test", "loom_scq", "--test", "loom_pool", "--test", "loom_channel"],
+    ),
     Suite::new("parity-db", "0.5.7", LOOM).cfg(None).features("loom,instrumentation"),
     Suite::new("per-thread-object", "0.6.1", &["--test", "threadlocal"]).cfg(None).features("loom"),
     Suite::new("percentile-kit", "1.0.0", LOOM).cfg(None).features("loom"),
     Suite::new("persistent-queue", "0.2.0", LOOM),
     Suite::new("photon-ring", "3.0.0", &["--test", "loom_backpressure", "--test", "loom_mpmc"]),
     Suite::new("polymock", "0.2.2", LIB).loom_0_5(),
+    Suite::new("ps-reclaim", "0.1.5", &["--test", "loom_model", "--test", "loom_protocol"]).cfg(Some("ps_loom")),
     Suite::new("ptab", "0.1.7", &["--test", "model"]).features("loom"),
     Suite::new("qubit-batch", "0.14.3", LIB).features("loom-tests").filter("loom"),
     Suite::new("rapidfire", "0.2.0", &["--test", "loom", "--test", "mpsc_loom"]).features("loom"),
@@ -207,6 +222,7 @@ pub const SUITES: &[Suite] = &[
     Suite::new("rlg", "0.0.16", &["--test", "loom_engine"]),
     Suite::new("rt-ring", "0.2.0", LIB),
     Suite::new("rtic-sync", "1.6.0", LIB),
+    Suite::new("rust-tango", "0.1.2", LOOM).cfg(None).features("loom"),
     Suite::new("s2n-quic-core", "0.91.0", LIB).features("testing").filter("loom"),
     Suite::new("saa", "5.6.2", LIB).cfg(None).features("loom").filter("models"),
     Suite::new("scc", "3.8.8", LIB).cfg(None).features("loom").filter("models"),
@@ -237,6 +253,9 @@ pub const SUITES: &[Suite] = &[
     Suite::new("shared-state", "0.1.3", LIB).filter("loom"),
     Suite::new("shm-rings", "1.0.0", LOOM).cfg(None).features("loom"),
     Suite::new("slab-pool", "0.1.1", LOOM).cfg(None).features("loom"),
+    Suite::new("smallring", "0.2.3", &["--test", "loom_generic", "--test", "loom_spsc", "--test", "loom_atomic"])
+        .cfg(None)
+        .features("loom"),
     Suite::new("snowflaked", "1.0.4", LIB).features("sync"),
     Suite::new("sparking-lot-core", "0.1.3", LOOM).features("loom-test"),
     Suite::new("spinny", "0.2.4", LIB).loom_0_5(),
