@@ -27,7 +27,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run published loom suites with weakspot in loom's place
-    Compat(compat::CompatArgs),
+    Compat(Box<compat::CompatArgs>),
     /// Run the experiments of the papers and write docs/reproduction.md
     Reproduce(reproduce::ReproduceArgs),
 }
