@@ -24,11 +24,7 @@ mod brute;
 mod path;
 mod probe;
 #[cfg(test)]
-mod rounds;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod timeouts;
 mod trace;
 
 use std::ops::ControlFlow;

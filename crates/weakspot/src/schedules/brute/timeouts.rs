@@ -1,14 +1,9 @@
 //! Waits with timeouts: schedules with few preemptions, and all of them, against a machine that tries everything and
 //! shares nothing with weakspot.
-#![allow(clippy::unwrap_used)]
 
-use std::collections::{BTreeSet, HashSet};
-use std::sync::{Arc as StdArc, Mutex as StdMutex};
-use std::time::Instant;
+use std::collections::HashSet;
 
-use super::path::Path;
 use super::*;
-use crate::rt;
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::{Arc, Condvar, Mutex};
@@ -38,7 +33,6 @@ enum Act {
 }
 
 type Program = Vec<Vec<Act>>;
-type Outcomes = BTreeSet<Vec<usize>>;
 
 fn program(random: &mut Random) -> Program {
     let threads = 2 + usize::from(random.below(4) == 0);
@@ -305,21 +299,10 @@ fn run(program: &Program) -> Vec<usize> {
     seen
 }
 
-/// What comes of a program in a search, and what the search says of it.
-fn found(program: &StdArc<Program>, search: impl FnOnce(&Builder, &Runtime)) -> Outcomes {
-    let outcomes = StdArc::new(StdMutex::new(Outcomes::new()));
-    let (seen, program) = (StdArc::clone(&outcomes), StdArc::clone(program));
-    let body = move || {
-        let outcome = run(&program);
-        // Runs that are given up come to their end, too.
-        if rt::current().is_some_and(|runtime| !runtime.is_free()) {
-            seen.lock().unwrap().insert(outcome);
-        }
-    };
-    let builder = Builder::default();
-    let runtime = Runtime::new(builder.model, builder.max_threads, StdArc::new(body));
-    search(&builder, &runtime);
-    outcomes.lock().unwrap().clone()
+/// The program, to be run as often as need be.
+fn runs(program: &StdArc<Program>) -> impl Fn() -> Vec<usize> + Send + Sync + Clone + use<> {
+    let program = StdArc::clone(program);
+    move || run(&program)
 }
 
 #[test]
@@ -329,26 +312,11 @@ fn waits_with_timeouts_come_to_what_a_machine_that_tries_all_comes_to() {
     for number in 0..40 {
         let program = StdArc::new(program(&mut random));
         let all = tried_out(&program, u32::MAX);
-        for (most, is_determined) in [(0, false), (0, true), (1, false), (1, true), (2, true)] {
-            let found = found(&program, |builder, runtime| {
-                let mut search = Search::new(builder, runtime, Instant::now());
-                search.follow(&mut Path::new(most, is_determined));
-                let report = search.finish(Bound::Preemptions(most)).report;
-                assert!(report.failure.is_none(), "{number}: {most} preemptions, {program:?}: {report}");
-            });
-            let which = format!("{number}: {most} preemptions, {is_determined}, {program:?}");
-            assert!(found.is_subset(&all), "{which}: {:?}", found.difference(&all).next());
-            let few = tried_out(&program, most);
-            assert!(few.is_subset(&found), "{which}: {:?}", few.difference(&found).next());
-        }
-        let mut is_named = false;
-        let everything = found(&program, |builder, runtime| {
-            crate::model::explore(builder, runtime, Instant::now(), None);
-            is_named = !runtime.loops_left_out.borrow().is_empty();
-            runtime.finish_run(true);
-        });
-        assert!(everything.is_subset(&all), "{number}: {program:?}");
-        assert!(is_named || everything == all, "{number}: {program:?}: {:?}", all.difference(&everything).next());
+        let which = format!("{number}: {program:?}");
+        compare_few(&which, &all, |most| tried_out(&program, most), runs(&program));
+        let (everything, is_named) = found_in_all(runs(&program));
+        assert!(everything.is_subset(&all), "{which}");
+        assert!(is_named || everything == all, "{which}: {:?}", all.difference(&everything).next());
         named += u32::from(is_named);
     }
     assert!(named < 20, "most programs are explored in all ways");
