@@ -63,10 +63,13 @@ fn measure(subject: &Subject) -> Result<(), String> {
     let mut outcomes = vec![Outcome::default(); SETTINGS.len()];
     for _ in 0..ROUNDS {
         for (index, &(_, monitor, jobs)) in SETTINGS.iter().enumerate() {
-            let (outcome, seconds) = run(&program, monitor, jobs);
-            assert_eq!(outcome.executions, subject.executions, "{} has another number of executions", subject.name);
-            best[index] = best[index].min(seconds);
-            outcomes[index] = outcome;
+            // Workers give memory back to the system: who comes after them must not pay for getting it again.
+            for _ in 0..2 {
+                let (outcome, seconds) = run(&program, monitor, jobs);
+                assert_eq!(outcome.executions, subject.executions, "{} has another number of executions", subject.name);
+                best[index] = best[index].min(seconds);
+                outcomes[index] = outcome;
+            }
         }
     }
     print!(
