@@ -146,6 +146,14 @@ fn watch<'a>(
     Ok(Answer { args, name, format, declared, watched: watch.watched().clone(), limit, seconds: output.seconds() })
 }
 
+/// What to do about a limit. The general advice is about programs.
+fn advice(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Time => "raise --time-limit to read on",
+        other => limits::advice(other),
+    }
+}
+
 /// What is wrong with a trace, and what it held up to there.
 fn failure(name: &str, error: TraceError, watched: &Watched) -> Failure {
     let Watched { executions, events, pairs, .. } = watched;
@@ -289,8 +297,7 @@ impl Answer<'_> {
         let _ = writeln!(text, ", {}, {:.2} s", count(events, "event"), self.seconds);
         match (self.verdict(), self.obstacle()) {
             ("bounded", Some(Obstacle::Limit(limit))) => {
-                let _ =
-                    writeln!(text, "  nothing found so far, but not everything was read: {}", limits::advice(limit));
+                let _ = writeln!(text, "  nothing found so far, but not everything was read: {}", advice(limit));
             }
             ("bounded", Some(Obstacle::Assumptions)) => {
                 text.push_str("  a trace does not say what the program assumes: `weakspot check` finds out\n");

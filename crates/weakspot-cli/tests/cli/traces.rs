@@ -393,3 +393,20 @@ fn a_time_limit_is_honoured_while_the_trace_is_waited_for() {
         assert_eq!(object["format"].as_str(), format, "{object}");
     }
 }
+
+#[test]
+fn advice_at_a_time_limit_is_about_the_trace() {
+    use std::process::Stdio;
+    let workspace = Workspace::new();
+    let mut child = workspace
+        .command(&["trace", "-", "--model", "tso", "--time-limit", "0.1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdin = child.stdin.take().unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("raise --time-limit to read on") && !text.contains("program"), "{text}");
+}
