@@ -247,6 +247,11 @@ impl<'s, S: System> Explorer<'s, S> {
         self.backtrack(visitor)
     }
 
+    /// Goes on with a search that its visitor has stopped after a graph.
+    pub fn go_on(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
+        self.backtrack(visitor)
+    }
+
     /// Takes up one alternative after the other until there are none.
     fn backtrack(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
         loop {

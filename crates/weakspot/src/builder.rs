@@ -53,6 +53,13 @@ pub struct Builder {
     /// that uses atomics, locks or cells that are older than an execution (statics, captured values), that starts some
     /// of its threads in some executions only, or that is not explored completely (`max_executions`, `max_preemptions`,
     /// `seed`) has one worker.
+    ///
+    /// 0: one for the first second, then one on every core that no other model of the process uses; nothing is explored
+    /// again for that. What goes wrong because executions run at the same time (something of `std` that they share) is no
+    /// failure then: one worker explores everything again.
+    ///
+    /// It is 1 unless somebody says otherwise, because executions that share something of `std` may also go *right* because
+    /// others run at the same time: `let before = COUNT.load(…); …; assert!(COUNT.load(…) > before)` does.
     pub jobs: usize,
     /// Watch for store-buffer violations?
     pub monitor: bool,

@@ -20,7 +20,10 @@
 //!
 //! # When there is one worker
 //! A model with few executions is explored before other workers would have begun. A limit on executions or preemptions,
-//! or random schedules, mean an order of executions: these are for one.
+//! or random schedules, mean an order of executions: these are for one. As many workers as there are cores: see
+//! [`automatic`].
+
+mod automatic;
 
 use rustc_hash::FxHashSet;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -36,6 +39,7 @@ use crate::report::Bound;
 use crate::rt::counts::Observed;
 use crate::rt::runtime::{LoopsLeftOut, MOST_WORKERS, Runtime};
 use crate::rt::state::ThreadNumbers;
+pub(crate) use automatic::{Busy, are_automatic, search_alone_at_first};
 
 /// Executions that one worker explores before there are others.
 const FEW: u64 = 1_000;
@@ -62,6 +66,7 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
 struct InTheWay;
 
 /// What all workers know and leave behind.
+#[derive(Default)]
 struct Office {
     crew: Crew,
     /// As the first worker knew them when it gave something away.
@@ -108,14 +113,7 @@ impl Colleague<'_> {
 }
 
 fn explore_together<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant) -> Result<Judge<'b>, InTheWay> {
-    let office = Office {
-        crew: Crew::default(),
-        numbers: OnceLock::new(),
-        done: Mutex::default(),
-        trouble: Mutex::default(),
-        left_out: Mutex::default(),
-        ending_loops: Mutex::default(),
-    };
+    let office = Office::default();
     let jobs = builder.jobs.min(MOST_WORKERS - 1);
     // Number 0 is whoever explores alone.
     let seeds: Vec<Mutex<Option<_>>> = (1..=jobs).map(|number| Mutex::new(Some(runtime.for_worker(number)))).collect();
@@ -123,27 +121,67 @@ fn explore_together<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant)
         let seed = locked(&seeds[number]).take();
         let own = seed.expect("invariant: each worker comes once").runtime();
         work(builder, &own, start, &office);
+        office.take_over_loops(&own);
     });
-    let trouble = office.trouble.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut judge = Judge::new(builder, start);
-    if let Some(observed) = trouble.observed {
-        let mut counts = runtime.counts.borrow_mut();
-        counts.observed.extend(&observed);
-        counts.found = true;
-        return Ok(judge);
-    }
-    if trouble.in_the_way {
-        return Err(InTheWay);
-    }
-    runtime.loops_left_out.borrow_mut().append(&mut locked(&office.left_out));
-    runtime.ending_loops.borrow_mut().extend(locked(&office.ending_loops).drain());
-    let done = office.done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let (parts, all) = office.crew.in_order(done);
-    judge.report.exhaustive = all;
-    for part in parts {
-        judge.add(part);
-    }
+    judge.report.exhaustive = true;
+    office.put_together(runtime, &mut judge)?;
     Ok(judge)
+}
+
+impl Office {
+    /// Who works on a job.
+    fn colleague<'a>(&'a self, key: &Key, runtime: &'a Runtime) -> Colleague<'a> {
+        Colleague { worker: self.crew.worker(key.clone()), numbers: &self.numbers, runtime }
+    }
+
+    /// A job is done, or there is trouble.
+    fn finish(&self, key: &Key, runtime: &Runtime, judge: Judge<'_>) {
+        let observed = std::mem::take(&mut runtime.counts.borrow_mut().found);
+        let in_the_way = runtime.in_the_way.get();
+        runtime.finish_run(!observed && !in_the_way && may_go_on(&judge.report));
+        if observed || in_the_way {
+            let mut trouble = locked(&self.trouble);
+            trouble.in_the_way |= in_the_way;
+            if observed {
+                trouble.observed.get_or_insert_default().extend(&runtime.counts.borrow().observed);
+            }
+            self.crew.give_up();
+        }
+        let stopped = judge.report.failure.is_some();
+        let part = Part { report: judge.report, found: judge.found };
+        locked(&self.done).push((key.clone(), part));
+        self.crew.finish(key, stopped);
+    }
+
+    /// What a worker has learned of loops.
+    fn take_over_loops(&self, runtime: &Runtime) {
+        locked(&self.left_out).append(&mut runtime.loops_left_out.borrow_mut());
+        locked(&self.ending_loops).extend(runtime.ending_loops.borrow_mut().drain());
+    }
+
+    /// Adds what all workers have found to what was found before, in the order of a single worker.
+    fn put_together(self, runtime: &Runtime, judge: &mut Judge<'_>) -> Result<(), InTheWay> {
+        let trouble = self.trouble.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(observed) = trouble.observed {
+            let mut counts = runtime.counts.borrow_mut();
+            counts.observed.extend(&observed);
+            counts.found = true;
+            return Ok(());
+        }
+        if trouble.in_the_way {
+            return Err(InTheWay);
+        }
+        runtime.loops_left_out.borrow_mut().append(&mut locked(&self.left_out));
+        runtime.ending_loops.borrow_mut().extend(locked(&self.ending_loops).drain());
+        let done = self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (parts, all) = self.crew.in_order(done);
+        judge.report.exhaustive &= all;
+        for part in parts {
+            judge.add(part);
+        }
+        Ok(())
+    }
 }
 
 fn work(builder: &Builder, runtime: &Runtime, start: Instant, office: &Office) {
@@ -152,31 +190,14 @@ fn work(builder: &Builder, runtime: &Runtime, start: Instant, office: &Office) {
             runtime.know_threads(numbers);
         }
         let mut judge = Judge::new(builder, start);
-        let worker = office.crew.worker(key.clone());
-        judge.colleague = Some(Colleague { worker, numbers: &office.numbers, runtime });
+        judge.colleague = Some(office.colleague(&key, runtime));
         if builder.max_duration.is_some_and(|most| start.elapsed() >= most) {
             judge.report.bound = Some(Bound::Time);
         } else {
             explore_part(builder, runtime, &mut judge, subtree);
         }
-        let observed = std::mem::take(&mut runtime.counts.borrow_mut().found);
-        let in_the_way = runtime.in_the_way.get();
-        runtime.finish_run(!observed && !in_the_way && may_go_on(&judge.report));
-        if observed || in_the_way {
-            let mut trouble = locked(&office.trouble);
-            trouble.in_the_way |= in_the_way;
-            if observed {
-                trouble.observed.get_or_insert_default().extend(&runtime.counts.borrow().observed);
-            }
-            office.crew.give_up();
-        }
-        let stopped = judge.report.failure.is_some();
-        let part = Part { report: judge.report, found: judge.found };
-        locked(&office.done).push((key.clone(), part));
-        office.crew.finish(&key, stopped);
+        office.finish(&key, runtime, judge);
     }
-    locked(&office.left_out).append(&mut runtime.loops_left_out.borrow_mut());
-    locked(&office.ending_loops).extend(runtime.ending_loops.borrow_mut().drain());
 }
 
 /// No worker panics while it holds one of these.

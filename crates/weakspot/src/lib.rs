@@ -58,7 +58,7 @@
 //! | `WEAKSPOT_REPLAY` | run one schedule, as a report prints it |
 //! | `WEAKSPOT_MAX_PREEMPTIONS` | for models with too many executions: only those with so few preemptions |
 //! | `WEAKSPOT_MAX_DURATION` | give up after so many seconds |
-//! | `WEAKSPOT_JOBS` | workers: see [`Builder::jobs`] |
+//! | `WEAKSPOT_JOBS` | workers, 0 for all cores: see [`Builder::jobs`] |
 //! | `WEAKSPOT_LOG` | print a report for models that do not fail, too |
 //!
 //! # Where loom differs

@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::fmt::Write;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use weakspot_explore::trust::{Divergence, Explorer, Subtree};
 use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Impact};
+use crate::jobs::Busy;
 use crate::judge::{Found, Judge, borderlines};
 use crate::repetition::Difference;
 use crate::report::{Bound, LoopLeftOut, Report, Verdict};
@@ -34,6 +36,7 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     let start = Instant::now();
     let model = builder.replay.as_deref().and_then(crate::replay::model_asked_for).unwrap_or(builder.model);
     let claim = Claim::new();
+    let _busy = Busy::one();
     let mut runtime = Runtime::new(model, builder.max_threads, Arc::clone(body));
     runtime.belong_to(claim.number());
     runtime.lasting.set(builder.lasting);
@@ -117,6 +120,8 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
                 let explore = || {
                     if jobs::are_possible(builder) {
                         jobs::search(builder, runtime, start)
+                    } else if jobs::are_automatic(builder) {
+                        jobs::search_alone_at_first(builder, runtime, start)
                     } else {
                         explore(builder, runtime, start, None)
                     }
@@ -274,17 +279,37 @@ fn explore_for<'b>(
 /// Explores a part of the model, or all of it.
 pub(crate) fn explore_part(builder: &Builder, runtime: &Runtime, judge: &mut Judge<'_>, part: Option<Subtree>) {
     let mut system = Live { runtime };
-    let explorer = Explorer::using(&mut system, spare::take_workspace());
-    let explorer =
-        explorer.with_longest(builder.max_events).with_exact_rounds(builder.max_spins).with_fair_loops(builder.fair);
-    let mut explorer = match judge.kind {
-        Some(kind) => explorer.watching(kind.watching()),
-        None => explorer,
-    };
+    let mut explorer = explorer_for(builder, &mut system, judge);
     let ended = match part {
         None => explorer.run(judge),
         Some(part) => explorer.run_subtree(part, judge),
     };
+    sum_up(runtime, judge, &explorer, ended);
+    spare::keep_workspace(explorer.into_workspace());
+}
+
+/// An explorer of the model, as the builder says.
+pub(crate) fn explorer_for<'s, 'r>(
+    builder: &Builder,
+    system: &'s mut Live<'r>,
+    judge: &Judge<'_>,
+) -> Explorer<'s, Live<'r>> {
+    let explorer = Explorer::using(system, spare::take_workspace());
+    let explorer =
+        explorer.with_longest(builder.max_events).with_exact_rounds(builder.max_spins).with_fair_loops(builder.fair);
+    match judge.kind {
+        Some(kind) => explorer.watching(kind.watching()),
+        None => explorer,
+    }
+}
+
+/// Notes how an exploration has ended.
+pub(crate) fn sum_up(
+    runtime: &Runtime,
+    judge: &mut Judge<'_>,
+    explorer: &Explorer<'_, Live<'_>>,
+    ended: ControlFlow<()>,
+) {
     judge.report.events = explorer.counters().events;
     judge.report.runs = explorer.counters().runs + 1;
     judge.report.exhaustive = ended.is_continue();
@@ -292,7 +317,6 @@ pub(crate) fn explore_part(builder: &Builder, runtime: &Runtime, judge: &mut Jud
         judge.report.failure = Some(not_deterministic(runtime, divergence));
         judge.report.timeline = Some(Timeline::of_run(runtime));
     }
-    spare::keep_workspace(explorer.into_workspace());
 }
 
 /// Why a model may not be deterministic.

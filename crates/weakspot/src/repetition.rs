@@ -91,7 +91,20 @@ pub(crate) fn fails_again(builder: &Builder, runtime: &Runtime, report: &Report)
     let is_quick = matches!(failure.kind, FailureKind::Panic { .. } | FailureKind::Race { .. } | FailureKind::Deadlock);
     let Some(schedule) = report.replay().filter(|_| is_quick) else { return true };
     let again = crate::replay::failure_of(builder, runtime, schedule);
-    again.is_some_and(|again| discriminant(&again.kind) == discriminant(&failure.kind))
+    again.is_some_and(|again| are_alike(&again, failure))
+}
+
+/// Are two failures of the same kind?
+pub(crate) fn are_alike(one: &Failure, other: &Failure) -> bool {
+    discriminant(&one.kind) == discriminant(&other.kind)
+}
+
+/// Does the first execution fail, if it is run now?
+pub(crate) fn first_fails(builder: &Builder, runtime: &Runtime) -> bool {
+    let judge = explore(builder, runtime, Instant::now(), Some(1));
+    runtime.counts.borrow_mut().found = false;
+    runtime.finish_run(judge.report.failure.is_none());
+    judge.report.failure.is_some()
 }
 
 /// The events of the first execution, run now.

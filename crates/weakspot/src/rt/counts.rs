@@ -189,7 +189,7 @@ impl Runtime {
 
     /// The count of something older than the run is looked at, and other workers may change it.
     fn check_company(&self, place: Place) {
-        if self.company != Company::Alone {
+        if self.company.get() != Company::Alone {
             self.get_in_the_way(place);
         }
     }

@@ -107,7 +107,7 @@ impl Stamp {
         let run = runtime.run.get();
         let mut is_foreign = runtime.is_foreign(stamp >> OBJECT_BITS);
         let is_new = stamp >> OBJECT_BITS < runtime.first_run;
-        if is_new && runtime.company != Company::Alone {
+        if is_new && runtime.company.get() != Company::Alone {
             let claim = run << OBJECT_BITS;
             is_foreign = self.mark.compare_exchange(stamp, claim, Ordering::Relaxed, Ordering::Relaxed).is_err();
         }

@@ -83,7 +83,7 @@ pub(crate) struct Runtime {
     /// The same, until the statics are its own.
     pub(super) claim: Cell<Option<u64>>,
     /// Are there other workers?
-    pub(crate) company: Company,
+    pub(crate) company: Cell<Company>,
     /// Other workers have been told the numbers of the threads: there can be no new ones.
     pub(crate) threads_are_known: Cell<bool>,
     /// The workers are in each other's way: the model has to be explored by one.
@@ -130,7 +130,7 @@ impl Runtime {
             first_run: RUNS.load(Ordering::Relaxed) << WORKER_BITS,
             number: 0,
             claim: Cell::new(None),
-            company: Company::Alone,
+            company: Cell::new(Company::Alone),
             threads_are_known: Cell::new(false),
             in_the_way: Cell::new(false),
             mode: Cell::new(Mode::Explored),
@@ -175,6 +175,11 @@ impl Runtime {
         }
     }
 
+    /// Has it used a static? Nobody can say where every object may be one.
+    pub(crate) fn uses_statics(&self) -> bool {
+        cfg!(target_os = "linux") && self.claim.get().is_none()
+    }
+
     /// The number of a new run.
     pub(crate) fn next_run(&self) {
         let (mut next, mut end) = self.free_runs.get();
@@ -191,13 +196,13 @@ impl Runtime {
 
     /// The number of the worker; 0 if there are no others.
     fn worker(&self) -> u64 {
-        if let Company::Worker(worker) = self.company { worker } else { 0 }
+        if let Company::Worker(worker) = self.company.get() { worker } else { 0 }
     }
 
     /// Is this a run that another worker made?
     #[inline]
     pub(crate) fn is_foreign(&self, run: u64) -> bool {
-        match self.company {
+        match self.company.get() {
             Company::Alone => false,
             Company::Worker(worker) => run >= self.first_run && run & ((1 << WORKER_BITS) - 1) != worker,
         }

@@ -91,7 +91,7 @@ impl Tracked {
                 let birth = state.birth_at(std::ptr::from_ref(self).addr());
                 let plain = state.causality.add_plain(birth.unwrap_or(NO_BIRTH));
                 let new = run << NUMBER_BITS | u64::from(plain);
-                if runtime.company == Company::Alone {
+                if runtime.company.get() == Company::Alone {
                     self.stamp.store(new, Ordering::Relaxed);
                 } else if runtime.is_foreign(stamp >> NUMBER_BITS)
                     || self.stamp.compare_exchange(stamp, new, Ordering::Relaxed, Ordering::Relaxed).is_err()

@@ -2,6 +2,7 @@
 //!
 //! A [`Runtime`] cannot be sent to another OS thread; what it takes to make one like it can.
 
+use rustc_hash::FxHashSet;
 use weakspot_model::buffer::MemoryModel;
 
 use super::counts::Observed;
@@ -23,6 +24,7 @@ impl Runtime {
             body: self.body.clone(),
             strengthened: self.strengthened.changes(),
             observed: self.counts.borrow().observed.clone(),
+            ending_loops: self.ending_loops.borrow().clone(),
         }
     }
 }
@@ -39,18 +41,19 @@ pub(crate) struct Worker {
     body: Body,
     strengthened: Vec<(SourcePlace, Change)>,
     observed: Observed,
+    ending_loops: FxHashSet<u32>,
 }
 
 impl Worker {
     pub(crate) fn runtime(self) -> Runtime {
-        let Self { first_run, number, claim, company, model, max_threads, lasting, body, strengthened, observed } =
-            self;
-        let mut runtime = Runtime::new(model, max_threads, body);
-        (runtime.first_run, runtime.number, runtime.company) = (first_run, number, company);
-        runtime.claim.set(claim);
-        runtime.lasting.set(lasting);
-        runtime.strengthen(strengthened);
-        runtime.counts.borrow_mut().observed = observed;
+        let mut runtime = Runtime::new(self.model, self.max_threads, self.body);
+        (runtime.first_run, runtime.number) = (self.first_run, self.number);
+        runtime.company.set(self.company);
+        runtime.claim.set(self.claim);
+        runtime.lasting.set(self.lasting);
+        runtime.strengthen(self.strengthened);
+        runtime.counts.borrow_mut().observed = self.observed;
+        *runtime.ending_loops.borrow_mut() = self.ending_loops;
         runtime
     }
 }

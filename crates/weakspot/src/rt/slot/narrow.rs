@@ -247,7 +247,7 @@ impl<M: Memory> Slot<M> {
 
     /// Writes the token: the value that was there. Nothing if another worker uses it.
     fn take(&self, runtime: &Runtime, token: u64, place: Place) -> Option<u64> {
-        let is_alone = runtime.company == Company::Alone;
+        let is_alone = runtime.company.get() == Company::Alone;
         loop {
             let (bits, _waiter) = self.wait_for_other_models(runtime, place);
             if !is_alone && is_token(bits) && owner_of(bits).is_some() {
