@@ -72,8 +72,8 @@ pub(crate) struct Judge<'b> {
     pub(crate) patience: Option<Duration>,
     /// When it began to explore everything, if it gives up earlier where that is far from possible.
     pub(crate) hopeful_since: Option<Duration>,
-    /// When there could be other workers: see [`Self::stay_alone_for`].
-    alone_until: Option<Duration>,
+    /// When it stops for the sake of other workers: see [`Self::stop_after`].
+    stops_at: Option<Duration>,
     /// That time has come: it has stopped to see who is there.
     pub(crate) is_long: bool,
     /// Where the other workers are, if there are any.
@@ -147,7 +147,7 @@ impl<'b> Judge<'b> {
             most: builder.max_executions,
             patience: None,
             hopeful_since: None,
-            alone_until: None,
+            stops_at: None,
             is_long: false,
             colleague: None,
             report: Report::new(builder.model),
@@ -156,12 +156,13 @@ impl<'b> Judge<'b> {
         }
     }
 
-    /// Makes it stop at the first graph after this time. Small models are done before the clock is looked at.
-    pub(crate) fn stay_alone_for(&mut self, time: Duration) {
+    /// Makes it stop at the first graph after this time, for the sake of other workers. Small models are done before the clock
+    /// is looked at.
+    pub(crate) fn stop_after(&mut self, time: Duration) {
         if self.builder.max_duration.is_none() && self.graphs == 0 {
             (self.clock.left, self.clock.stride) = (Clock::LONGEST_STRIDE, Clock::LONGEST_STRIDE);
         }
-        self.alone_until = Some(self.clock.last + time);
+        self.stops_at = Some(self.clock.last + time);
     }
 
     /// Executions so far, those that ended blocked included.
@@ -176,15 +177,15 @@ impl<'b> Judge<'b> {
         }
         if self.most.is_some_and(|most| self.explored() >= most) {
             self.report.bound = Some(Bound::Executions);
-        } else if (self.patience.is_some() || self.builder.max_duration.is_some() || self.alone_until.is_some())
+        } else if (self.patience.is_some() || self.builder.max_duration.is_some() || self.stops_at.is_some())
             && let Some(elapsed) = self.clock.look()
         {
             if self.patience.is_some_and(|most| elapsed >= most || self.is_in_vain(elapsed, most)) {
                 self.report.bound = Some(Bound::Executions);
             } else if self.builder.max_duration.is_some_and(|most| elapsed >= most) {
                 self.report.bound = Some(Bound::Time);
-            } else if self.alone_until.is_some_and(|most| elapsed >= most) {
-                (self.alone_until, self.is_long) = (None, true);
+            } else if self.stops_at.is_some_and(|most| elapsed >= most) {
+                (self.stops_at, self.is_long) = (None, true);
                 return ControlFlow::Break(());
             }
         }

@@ -53,13 +53,12 @@ impl Busy {
         Self(1)
     }
 
-    /// One on every core that has none, if there is such a core.
-    fn on_idle_cores() -> Option<Self> {
-        let most = MOST_WORKERS - 1;
+    /// One on every core that has none, if there is such a core, but not more than these.
+    fn on_idle_cores(most: usize) -> Option<Self> {
         #[cfg(test)]
-        if let Some(forced) = tests::WORKERS.get() {
-            BUSY.fetch_add(forced, Ordering::Relaxed);
-            return (forced > 0).then_some(Self(forced));
+        if let Some(left) = tests::WORKERS.get() {
+            tests::WORKERS.set(Some(left.saturating_sub(1)));
+            return (left > 0).then(Self::one);
         }
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let idle = |busy: usize| cores.saturating_sub(busy).min(most);
@@ -107,17 +106,16 @@ pub(crate) fn search_alone_at_first<'b>(builder: &'b Builder, runtime: &Runtime,
     let mut judge = Judge::new(builder, start);
     let mut system = Live { runtime };
     let mut explorer = explorer_for(builder, &mut system, &judge);
-    judge.stay_alone_for(time_alone());
+    judge.stop_after(time_alone());
     let mut ended = explorer.run(&mut judge);
     while std::mem::take(&mut judge.is_long) {
         // What models keep in statics is for one worker.
         if runtime.uses_statics() {
             ended = explorer.go_on(&mut judge);
-        } else if let Some(workers) = Busy::on_idle_cores() {
+        } else if let Some(workers) = Busy::on_idle_cores(MOST_WORKERS - 1) {
             sum_up(runtime, &mut judge, &explorer, ended);
             judge.report.exhaustive = true;
-            let outcome = go_on_together(builder, runtime, start, &mut judge, &mut explorer, &workers);
-            drop(workers);
+            let outcome = go_on_together(builder, runtime, start, &mut judge, &mut explorer, workers);
             spare::keep_workspace(explorer.into_workspace());
             match outcome {
                 Outcome::Answer => {}
@@ -135,7 +133,7 @@ pub(crate) fn search_alone_at_first<'b>(builder: &'b Builder, runtime: &Runtime,
             }
             return judge;
         } else {
-            judge.stay_alone_for(ALONE);
+            judge.stop_after(ALONE);
             ended = explorer.go_on(&mut judge);
         }
     }
@@ -144,14 +142,14 @@ pub(crate) fn search_alone_at_first<'b>(builder: &'b Builder, runtime: &Runtime,
     judge
 }
 
-/// Goes on with a search, which gives parts of what is left to others.
+/// Goes on with a search, which gives parts of what is left to others: to these, and to those for whom there is room later.
 fn go_on_together<'r>(
     builder: &Builder,
     runtime: &'r Runtime,
     start: Instant,
     judge: &mut Judge<'_>,
     explorer: &mut Explorer<'_, Live<'r>>,
-    workers: &Busy,
+    workers: Busy,
 ) -> Outcome {
     let left_out_before = runtime.loops_left_out.borrow().clone();
     let before = explorer.counters();
@@ -160,22 +158,31 @@ fn go_on_together<'r>(
     let all = office.crew.next_job().expect("invariant: the first job is there");
     let name = thread::current().name().map(str::to_owned);
     thread::scope(|scope| {
-        for number in 1..=workers.0 {
-            let (seed, office) = (runtime.for_worker(number), &office);
-            let builder_of_thread = match &name {
-                Some(name) => thread::Builder::new().name(name.clone()),
-                None => thread::Builder::new(),
-            };
-            // If there cannot be more of them, those that are there do the work.
-            let _ = builder_of_thread.spawn_scoped(scope, move || {
-                let own = seed.runtime();
-                work(builder, &own, start, office);
-                office.take_over_loops(&own);
-            });
-        }
+        let mut crew = vec![workers];
+        let mut count = 0;
         let mut own = Judge::new(builder, start);
         own.colleague = Some(office.colleague(&all.key, runtime));
-        let ended = explorer.go_on(&mut own);
+        let ended = loop {
+            for number in count + 1..=crew.iter().map(|workers| workers.0).sum() {
+                let (seed, office) = (runtime.for_worker(number), &office);
+                let os_thread = thread::Builder::new();
+                let os_thread = name.iter().fold(os_thread, |os_thread, name| os_thread.name(name.clone()));
+                // If there cannot be more of them, those that are there do the work.
+                let _ = os_thread.spawn_scoped(scope, move || {
+                    let own = seed.runtime();
+                    work(builder, &own, start, office);
+                    office.take_over_loops(&own);
+                });
+                count = number;
+            }
+            own.stop_after(time_alone());
+            let ended = explorer.go_on(&mut own);
+            if !std::mem::take(&mut own.is_long) {
+                break ended;
+            }
+            // Other tests may be over.
+            crew.extend(Busy::on_idle_cores(MOST_WORKERS - 1 - count));
+        };
         sum_up(runtime, &mut own, explorer, ended);
         own.report.events -= before.events;
         own.report.runs -= before.runs + 1;

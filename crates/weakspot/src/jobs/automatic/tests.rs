@@ -12,7 +12,7 @@ use crate::sync::{Arc, Condvar, Mutex};
 use crate::{Builder, FailOn, Report, thread};
 
 thread_local! {
-    /// How many workers join at once, if the tests of this OS thread say so.
+    /// How many workers join, one after the other and soon, if the tests of this OS thread say so.
     pub(super) static WORKERS: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -27,7 +27,7 @@ fn answer(report: &Report) -> String {
     )
 }
 
-/// Checks a model with workers that join after its first execution.
+/// Checks a model with workers that join after some executions.
 fn with_workers<B: Fn() + Send + Sync + 'static>(builder: &Builder, workers: usize, body: B) -> Report {
     WORKERS.set(Some(workers));
     let report = builder.check(body);
