@@ -1,121 +1,141 @@
 //! Catching up where a clock is one register: in models of up to four threads, which most are.
 //!
-//! This is done in every run for all that has happened in it, so it is written out: no row is looked for, none is gone
-//! through in a loop. It does what `Causality::catch_up_wide` does.
+//! This is done in every run for all that has happened in it, so it is written out: the clocks of a thread are looked for
+//! once for each deed, no row is gone through in a loop, and an atomic that acquires and releases joins once. It does what
+//! `Causality::catch_up_wide` does.
 
 use super::{Causality, Deed, Done, LANES, Lanes, NO_CLOCK, ROWS_OF_A_THREAD, Sync, join_lanes};
 
-/// The clocks of a run.
+/// The clocks of a thread, in the order of their rows: what it knows, what it has read without acquiring, what its last
+/// release fence released.
+type Own = [Lanes; ROWS_OF_A_THREAD as usize];
+const KNOWS: usize = 0;
+const UNACQUIRED: usize = 1;
+const FENCED: usize = 2;
+
+/// The clocks of the objects of a run.
 struct Narrow<'c> {
-    threads: &'c mut [Lanes],
     objects: &'c mut Vec<Lanes>,
     released: &'c mut Vec<u32>,
 }
 
-fn knows(thread: u32) -> usize {
-    (thread * ROWS_OF_A_THREAD) as usize
+#[inline]
+fn tick(own: &mut Own, thread: u32) {
+    own[KNOWS][thread as usize % LANES] += 1;
 }
 
-fn unacquired(thread: u32) -> usize {
-    knows(thread) + 1
-}
-
-fn fenced(thread: u32) -> usize {
-    knows(thread) + 2
+/// What a write of the thread releases.
+#[inline]
+fn source(own: &Own, sync: Sync) -> Lanes {
+    own[if sync.releases() { KNOWS } else { FENCED }]
 }
 
 impl Narrow<'_> {
     #[inline]
-    fn time(&self, thread: u32) -> u32 {
-        self.threads[knows(thread)][thread as usize % LANES]
-    }
-
-    #[inline]
-    fn tick(&mut self, thread: u32) {
-        self.threads[knows(thread)][thread as usize % LANES] += 1;
-    }
-
-    #[inline]
-    fn released(&self, object: u32) -> Option<Lanes> {
+    fn released(&mut self, object: u32) -> Option<&mut Lanes> {
         let released = *self.released.get(object as usize)?;
-        if released == NO_CLOCK { None } else { Some(self.objects[released as usize]) }
+        if released == NO_CLOCK { None } else { Some(&mut self.objects[released as usize]) }
     }
 
     #[inline]
-    fn read(&mut self, thread: u32, object: u32, sync: Sync) {
+    fn read(&mut self, own: &mut Own, object: u32, sync: Sync) {
         if let Some(released) = self.released(object) {
-            let into = if sync.acquires() { knows(thread) } else { unacquired(thread) };
-            join_lanes(&mut self.threads[into], released);
+            join_lanes(&mut own[if sync.acquires() { KNOWS } else { UNACQUIRED }], *released);
         }
     }
 
     #[inline]
-    fn write(&mut self, thread: u32, object: u32, sync: Sync, continues: bool) {
-        let from = self.threads[if sync.releases() { knows(thread) } else { fenced(thread) }];
+    fn write(&mut self, own: &mut Own, thread: u32, object: u32, sync: Sync) {
+        let from = source(own, sync);
+        match self.released(object) {
+            Some(released) => *released = from,
+            None if !sync.releases() && from == [0; LANES] => return,
+            None => self.release_first(object, from),
+        }
+        if sync.releases() {
+            tick(own, thread);
+        }
+    }
+
+    /// The same for a write that continues a release sequence.
+    #[inline]
+    fn go_on(&mut self, own: &mut Own, thread: u32, object: u32, sync: Sync) {
+        let from = source(own, sync);
+        match self.released(object) {
+            Some(released) => join_lanes(released, from),
+            None if !sync.releases() && from == [0; LANES] => return,
+            None => self.release_first(object, from),
+        }
+        if sync.releases() {
+            tick(own, thread);
+        }
+    }
+
+    #[inline]
+    fn update(&mut self, own: &mut Own, thread: u32, object: u32, sync: Sync) {
+        if let (Sync::AcqRel, Some(released)) = (sync, self.released(object)) {
+            join_lanes(&mut own[KNOWS], *released);
+            *released = own[KNOWS];
+            return tick(own, thread);
+        }
+        self.read(own, object, sync);
+        self.go_on(own, thread, object, sync);
+    }
+
+    /// An object has released nothing before.
+    #[inline(never)]
+    fn release_first(&mut self, object: u32, clock: Lanes) {
         if self.released.len() <= object as usize {
             self.released.resize(object as usize + 1, NO_CLOCK);
         }
-        let released = &mut self.released[object as usize];
-        if *released == NO_CLOCK {
-            if !sync.releases() && from == [0; LANES] {
-                return;
-            }
-            *released = self.objects.len() as u32;
-            self.objects.push(from);
-        } else if continues {
-            join_lanes(&mut self.objects[*released as usize], from);
-        } else {
-            self.objects[*released as usize] = from;
-        }
-        if sync.releases() {
-            self.tick(thread);
-        }
+        self.released[object as usize] = self.objects.len() as u32;
+        self.objects.push(clock);
     }
 
-    fn fence(&mut self, thread: u32, sync: Sync) {
-        if sync.acquires() {
-            let read = self.threads[unacquired(thread)];
-            join_lanes(&mut self.threads[knows(thread)], read);
-        }
-        if sync.releases() {
-            self.threads[fenced(thread)] = self.threads[knows(thread)];
-            self.tick(thread);
-        }
-    }
-
-    fn is_after(&self, thread: u32, object: u32) -> bool {
-        let known = self.threads[knows(thread)];
+    fn is_after(&mut self, own: &Own, object: u32) -> bool {
         self.released(object)
-            .is_none_or(|released| released.iter().zip(known).all(|(&released, known)| released <= known))
+            .is_none_or(|released| released.iter().zip(own[KNOWS]).all(|(&released, known)| released <= known))
+    }
+}
+
+fn pass_fence(own: &mut Own, thread: u32, sync: Sync) {
+    if sync.acquires() {
+        let read = own[UNACQUIRED];
+        join_lanes(&mut own[KNOWS], read);
+    }
+    if sync.releases() {
+        own[FENCED] = own[KNOWS];
+        tick(own, thread);
     }
 }
 
 impl Causality {
     pub(super) fn catch_up_narrow(&mut self) {
         let Self { done, applied, answers, threads, objects, released, births, .. } = self;
-        let mut clocks = Narrow { threads: &mut threads.lanes, objects: &mut objects.lanes, released };
+        let mut clocks = Narrow { objects: &mut objects.lanes, released };
+        let (threads, _) = threads.lanes.as_chunks_mut::<{ ROWS_OF_A_THREAD as usize }>();
         for Done { deed, thread, other, time } in &mut done[*applied..] {
             let (thread, other) = (*thread, *other);
-            *time = clocks.time(thread);
+            let own = &mut threads[thread as usize];
+            *time = own[KNOWS][thread as usize % LANES];
             match *deed {
-                Deed::Read(sync) => clocks.read(thread, other, sync),
-                Deed::Write(sync) => clocks.write(thread, other, sync, false),
-                Deed::Continue(sync) => clocks.write(thread, other, sync, true),
-                Deed::Update(sync) => {
-                    clocks.read(thread, other, sync);
-                    clocks.write(thread, other, sync, true);
-                }
-                Deed::Fence(sync) => clocks.fence(thread, sync),
+                Deed::Read(sync) => clocks.read(own, other, sync),
+                Deed::Write(sync) => clocks.write(own, thread, other, sync),
+                Deed::Continue(sync) => clocks.go_on(own, thread, other, sync),
+                Deed::Update(sync) => clocks.update(own, thread, other, sync),
+                Deed::Fence(sync) => pass_fence(own, thread, sync),
                 Deed::Start => {
-                    clocks.threads[knows(other)] = clocks.threads[knows(thread)];
-                    clocks.tick(other);
-                    clocks.tick(thread);
+                    let known = own[KNOWS];
+                    tick(own, thread);
+                    let child = &mut threads[other as usize];
+                    child[KNOWS] = known;
+                    tick(child, other);
                 }
                 Deed::Join => {
-                    let ended = clocks.threads[knows(other)];
-                    join_lanes(&mut clocks.threads[knows(thread)], ended);
+                    let ended = threads[other as usize][KNOWS];
+                    join_lanes(&mut threads[thread as usize][KNOWS], ended);
                 }
-                Deed::Ask => answers.push(clocks.is_after(thread, other)),
+                Deed::Ask => answers.push(clocks.is_after(own, other)),
                 Deed::Birth => births.push((thread, *time)),
             }
         }
