@@ -114,6 +114,11 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
                 "ends after another number of rounds each time it is run (does it ask a clock?): its ending by itself was not \
                  explored"
             }
+            LeftOut::Counts => {
+                "has an effect on what its thread does later by the number of its rounds (does it count them, or is its \
+                 `spin_loop` or `yield_now` in a function that another loop calls, too?): what comes of more rounds was not \
+                 all explored"
+            }
             LeftOut::Fails => {
                 "fails after some rounds without news from other threads: it was taken to wait, since a fair scheduler would \
                  let the others go on"
