@@ -85,6 +85,7 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     if !repetition::fails_again(builder, &runtime, &report) {
         report.notes.push(repetition::FAILED_ONCE.to_owned());
     }
+    report.note_observed(&runtime);
     report.elapsed = start.elapsed();
     report.verdict = verdict(&report);
     report.fails_on_unsafe = builder.fail_on == FailOn::Unsafe;

@@ -39,6 +39,7 @@ pub(crate) mod lane;
 mod local;
 mod memory;
 pub(crate) mod objects;
+pub(crate) mod observed;
 pub(crate) mod overflow;
 pub(crate) mod panics;
 pub(crate) mod runtime;

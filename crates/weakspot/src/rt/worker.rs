@@ -5,7 +5,7 @@
 use rustc_hash::FxHashSet;
 use weakspot_model::buffer::MemoryModel;
 
-use super::counts::Observed;
+use super::observed::Observed;
 use super::runtime::{Body, Company, Runtime};
 use crate::failure::SourcePlace;
 use crate::strengthen::Change;
