@@ -1,10 +1,12 @@
 //! Loops that say that they wait in a function that others use as well, and loops whose number of rounds matters later.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use weakspot::hint::spin_loop;
-use weakspot::sync::Arc;
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::SeqCst;
+use weakspot::sync::{Arc, Condvar, Mutex};
 use weakspot::{Bound, Builder, FailureKind, Report, Verdict, thread};
 
 /// One thread stores, while another one does something.
@@ -125,7 +127,7 @@ fn a_function_that_calls_itself_waits_like_a_loop() {
 
 #[test]
 fn a_loop_whose_number_of_rounds_matters_later_is_named() {
-    let waits: [fn(&AtomicUsize); 4] = [
+    let waits: [fn(&AtomicUsize); 5] = [
         |flag| {
             let mut rounds = 0;
             while flag.load(SeqCst) == 0 {
@@ -152,6 +154,15 @@ fn a_loop_whose_number_of_rounds_matters_later_is_named() {
                 flag.store(3, SeqCst);
             }
         },
+        // With a timeout.
+        |flag| {
+            let mut rounds = 0;
+            while flag.load(SeqCst) == 0 {
+                rounds += 1;
+                thread::park_timeout(Duration::from_millis(1));
+            }
+            assert!(rounds < 4, "{rounds} rounds");
+        },
         // In a loop that takes and gives back something in each round.
         |flag| {
             let (lock, mut rounds) = (AtomicUsize::new(0), 0);
@@ -173,6 +184,48 @@ fn a_loop_whose_number_of_rounds_matters_later_is_named() {
         assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{number}: {report}");
         assert!(!report.exhaustive && report.to_string().contains("number of its rounds"), "{number}: {report}");
     }
+}
+
+#[test]
+fn timeouts_that_are_counted_are_named() {
+    let report = Builder::default().check(|| {
+        let shared = Arc::new((Mutex::new(false), Condvar::new()));
+        let other = shared.clone();
+        let setting = thread::spawn(move || {
+            *other.0.lock().unwrap() = true;
+            other.1.notify_one();
+        });
+        let (mut is_set, mut timeouts) = (shared.0.lock().unwrap(), 0);
+        while !*is_set {
+            let (guard, result) = shared.1.wait_timeout(is_set, Duration::from_millis(1)).unwrap();
+            (is_set, timeouts) = (guard, timeouts + u32::from(result.timed_out()));
+        }
+        drop(is_set);
+        setting.join().unwrap();
+        assert!(timeouts < 4, "{timeouts} timeouts");
+    });
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+}
+
+#[test]
+fn giving_up_before_a_wait_with_the_same_timeout_is_not_forgotten() {
+    fn nap() {
+        thread::park_timeout(Duration::from_millis(1));
+    }
+    let report = while_one_stores(|flag| {
+        let has_seen = (0..3).any(|_| {
+            let is_set = flag.load(SeqCst) != 0;
+            if !is_set {
+                nap();
+            }
+            is_set
+        });
+        while flag.load(SeqCst) == 0 {
+            nap();
+        }
+        assert!(has_seen, "gave up");
+    });
+    assert!(fails(&report) || report.verdict == Verdict::Bounded(Bound::Loops), "{report}");
 }
 
 #[test]

@@ -194,7 +194,7 @@ pub(super) struct Solo {
     /// The number of the next cell that has none.
     fresh: CellId,
     /// What the thread chose last in the round that is repeated.
-    choice: Option<i64>,
+    pub(super) choice: Option<i64>,
 }
 
 impl Solo {

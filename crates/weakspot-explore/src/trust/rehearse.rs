@@ -18,7 +18,7 @@ use weakspot_model::ids::ThreadId;
 
 use super::Explorer;
 use super::probe::{Solo, is_small};
-use crate::graph::{NONE, Status};
+use crate::graph::{EventKind, NONE, Status};
 use crate::system::{LeftOut, Pending, System, Token};
 
 /// Times that waiting at one point of a thread is rehearsed each time that it comes up.
@@ -125,12 +125,22 @@ impl<S: System> Explorer<'_, S> {
         }
         let cells = self.graph().cell_count();
         let mut solo = Solo::new(ThreadId::new(thread), cells);
+        solo.choice = self.last_choice(last);
         (0..rounds).all(|_| {
             let (_, comes_round) = self.solo_round(&mut solo, last, marker);
             comes_round
                 && solo.has_cells(cells)
                 && solo.written().all(|(cell, value)| self.value_at(cell, last) == value)
         })
+    }
+
+    /// What the thread of an event has chosen last, up to the event: that a wait with a timeout was over, if that was the round.
+    fn last_choice(&self, last: u32) -> Option<i64> {
+        let mut id = last;
+        while id != NONE && self.graph().event(id).kind != EventKind::Choose {
+            id = self.graph().event(id).po_prev;
+        }
+        (id != NONE).then(|| self.graph().event(id).value)
     }
 
     /// Runs what happens before an event, and the event: what is left, in an order.
