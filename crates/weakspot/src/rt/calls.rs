@@ -12,8 +12,8 @@
 //!
 //! Unwinding the stack takes microseconds, and a thread that waits comes to the same call again and again. So it is noted
 //! where on the stack the addresses were found. If the same are there again, the stack is the same: what lies between two
-//! of them is the frame of a function, and its size depends on the function alone. Where return addresses lie elsewhere
-//! (not on the stack, or signed) nothing is noted, and every call is unwound.
+//! of them is the frame of a function, and its size depends on the function alone. Where return addresses are not found on the
+//! stack (they may be signed) nothing is noted, and every call is unwound.
 //!
 //! Systems without an unwinder of this interface have the place only.
 
@@ -35,10 +35,10 @@ pub(super) enum Detail {
     Calls,
 }
 
-/// An address that a function returns to, and where it was found: so many bytes above the frame of [`Calls::number`].
+/// An address that a function returns to, and where it was found: so many bytes above a variable of [`Calls::number`].
 #[derive(Debug, Clone, Copy)]
 struct Return {
-    above: usize,
+    above: Option<isize>,
     address: usize,
     /// Where the function that it is in begins.
     function: usize,
@@ -106,14 +106,24 @@ impl Call {
 }
 
 impl Return {
-    /// Is the address where it was? The stack that is in use goes from `frame` to `top`.
+    /// Is the address where it was? The stack that is in use goes from the frame that `frame` is in to `top`.
     #[inline]
     fn is_there(&self, frame: usize, top: usize) -> bool {
-        let at = frame.wrapping_add(self.above);
-        let is_inside = at >= frame && at.is_multiple_of(size_of::<usize>()) && at + size_of::<usize>() <= top;
-        // SAFETY: the word is aligned and in the part of the current thread's stack that is in use, where all can be read.
-        is_inside && unsafe { std::ptr::with_exposed_provenance::<usize>(at).read_volatile() } == self.address
+        self.above.is_some_and(|above| {
+            let at = frame.wrapping_add_signed(above);
+            at.is_multiple_of(WORD) && at + WORD <= top && word_at(at) == self.address
+        })
     }
+}
+
+const WORD: usize = size_of::<usize>();
+
+/// A word of the current thread's stack.
+#[inline]
+fn word_at(at: usize) -> usize {
+    // SAFETY: whoever asks has seen to it that the word is aligned and in the part of the stack that is in use, where all
+    // can be read.
+    unsafe { std::ptr::with_exposed_provenance::<usize>(at).read_volatile() }
 }
 
 /// What is being unwound.
@@ -121,12 +131,14 @@ impl Return {
 struct Unwinding<'f> {
     frame: usize,
     top: usize,
+    /// The end of the frame before.
+    below: usize,
     found: &'f mut Vec<Return>,
 }
 
 #[cfg(unix)]
 fn unwind(frame: usize, top: usize, found: &mut Vec<Return>) {
-    let mut unwinding = Unwinding { frame, top, found };
+    let mut unwinding = Unwinding { frame, top, below: frame, found };
     // SAFETY: the unwinder of the platform, which the standard library uses for panics, calls `note_frame` for each frame
     // of this stack while the call lasts, with the pointer that it was given.
     unsafe { _Unwind_Backtrace(note_frame, (&raw mut unwinding).cast()) };
@@ -160,11 +172,15 @@ extern "C" fn note_frame(context: *mut libc::c_void, argument: *mut libc::c_void
     if address == 0 || stack >= unwinding.top || unwinding.found.len() >= MOST_FRAMES {
         return STOP;
     }
-    // The stack is what it will be after the return, for which the address lies right below.
-    let at = stack.wrapping_sub(size_of::<usize>());
-    if at > unwinding.frame {
-        unwinding.found.push(Return { above: at - unwinding.frame, address, function });
+    // The stack is what it will be after the return, so the frame that is left ends there, and has the address somewhere: at
+    // its end on some processors.
+    if stack > unwinding.frame {
+        let words = (unwinding.below.next_multiple_of(WORD)..stack).step_by(WORD);
+        let at = words.rev().find(|&at| at + WORD <= stack && word_at(at) == address);
+        let above = at.map(|at| at.wrapping_sub(unwinding.frame).cast_signed());
+        unwinding.found.push(Return { above, address, function });
     }
+    unwinding.below = stack;
     GO_ON
 }
 
