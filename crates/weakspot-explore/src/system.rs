@@ -178,6 +178,8 @@ pub enum LeftOut {
     LongLoop,
     /// The loop ends by itself sometimes, which was noticed late: what comes after its end elsewhere.
     Unsure,
+    /// What the thread does after the loop depends on how often it went round: what comes of more rounds.
+    Counts,
     /// The loop counts its rounds and fails after some: the failure.
     Fails,
     /// The loop waits for something that is no event, and went on when it had changed: what comes then.

@@ -51,6 +51,7 @@ mod futile;
 mod next;
 mod probe;
 mod reads;
+mod rehearse;
 mod restart;
 mod revisit;
 mod rounds;
@@ -341,6 +342,7 @@ impl<'s, S: System> Explorer<'s, S> {
         if self.diverged.is_some() {
             return ControlFlow::Break(());
         }
+        self.rehearse();
         let ending = self.ending();
         visitor.covered(self.share);
         visitor.ended(&self.frame.graph, self.system, ending)

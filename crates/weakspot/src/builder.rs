@@ -1,6 +1,7 @@
 //! How a model is checked.
 
 use std::any::TypeId;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -139,6 +140,11 @@ fn seconds(name: &str) -> Option<Duration> {
     seconds
 }
 
+thread_local! {
+    /// Models that this OS thread has explored. A test has an OS thread of its own.
+    static MODELS: Cell<u32> = const { Cell::new(0) };
+}
+
 impl Builder {
     /// Everything explored, with what the `WEAKSPOT_*` variables of the environment say.
     ///
@@ -172,7 +178,11 @@ impl Builder {
         if crate::rt::in_model() {
             crate::rt::fail("a model inside a model: a thread of a model cannot explore another one".to_owned());
         }
-        let report = crate::model::check(self, &(Arc::new(body) as _), TypeId::of::<F>());
+        let number = MODELS.replace(MODELS.get() + 1) + 1;
+        let replay = self.replay.as_deref().and_then(|schedule| crate::replay::for_model(schedule, number));
+        let builder = Self { replay: replay.map(str::to_owned), ..self.clone() };
+        let mut report = crate::model::check(&builder, &(Arc::new(body) as _), TypeId::of::<F>());
+        report.number = number;
         crate::statistics::record(&report);
         report
     }

@@ -36,7 +36,7 @@ use crate::builder::Builder;
 use crate::judge::{Judge, Part};
 use crate::model::{explore, explore_part, may_go_on};
 use crate::report::Bound;
-use crate::rt::counts::Observed;
+use crate::rt::observed::Observed;
 use crate::rt::runtime::{LoopsLeftOut, MOST_WORKERS, Runtime};
 use crate::rt::state::ThreadNumbers;
 pub(crate) use automatic::{Busy, are_automatic, search_alone_at_first};

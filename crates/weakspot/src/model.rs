@@ -40,6 +40,7 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     let mut runtime = Runtime::new(model, builder.max_threads, Arc::clone(body));
     runtime.belong_to(claim.number());
     runtime.lasting.set(builder.lasting);
+    runtime.fair.set(builder.fair);
     runtime.keeps_first.set(!repetition::is_known(kind));
     runtime.strengthen(builder.strengthened.clone());
     if let Some(schedule) = &builder.replay {
@@ -84,6 +85,7 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     if !repetition::fails_again(builder, &runtime, &report) {
         report.notes.push(repetition::FAILED_ONCE.to_owned());
     }
+    report.note_observed(&runtime);
     report.elapsed = start.elapsed();
     report.verdict = verdict(&report);
     report.fails_on_unsafe = builder.fail_on == FailOn::Unsafe;

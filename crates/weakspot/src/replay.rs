@@ -11,6 +11,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::impact::parse_schedule;
 use crate::judge::{longest_loop, too_many_events};
 use crate::report::{Bound, Report, Verdict};
+use crate::rt::observed::{OBSERVED, Observed};
 use crate::rt::panics;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
@@ -18,6 +19,9 @@ use crate::timeline::Timeline;
 
 /// Ends a schedule after which the threads that are left go round their loops for ever.
 pub(crate) const GOES_ON: char = '+';
+
+/// Follows a schedule, before the number of the model of the test that it belongs to: a test may have several.
+const NUMBER: char = '@';
 
 /// Moves after which it is given up to wait for the end of a run.
 const LONGEST_WAIT: usize = 100_000;
@@ -53,15 +57,41 @@ pub(crate) fn model_asked_for(schedule: &str) -> Option<MemoryModel> {
     }
 }
 
-/// The memory model and the moves of a schedule.
-fn parse(schedule: &str) -> Result<(MemoryModel, Vec<Move>), String> {
+/// A schedule of the model of this number, as `WEAKSPOT_REPLAY` takes it.
+pub(crate) fn of_model(schedule: &str, number: u32) -> String {
+    if number > 1 { format!("{schedule}{NUMBER}{number}") } else { schedule.to_owned() }
+}
+
+/// A schedule, if it belongs to the model of this number, or to all.
+pub(crate) fn for_model(schedule: &str, number: u32) -> Option<&str> {
+    match schedule.trim().rsplit_once(NUMBER).and_then(|(rest, number)| Some((rest, number.parse::<u32>().ok()?))) {
+        Some((rest, of)) => (of == number).then_some(rest),
+        None => Some(schedule),
+    }
+}
+
+/// A schedule with what is observed in it.
+pub(crate) fn with_observed(schedule: &str, runtime: &Runtime) -> String {
+    format!("{schedule}{}", runtime.counts.borrow().observed.text())
+}
+
+/// The memory model and the moves of a schedule, and what is observed in it.
+fn parse(schedule: &str) -> Result<(MemoryModel, Vec<Move>, Observed), String> {
+    let (schedule, text) = match schedule.split_once(OBSERVED) {
+        Some((schedule, text)) => (schedule, Some(text)),
+        None => (schedule, None),
+    };
+    let mut observed = Observed::default();
+    if let Some(text) = text {
+        observed.read(text).map_err(|part| format!("`{OBSERVED}{part}` is no place"))?;
+    }
     let (name, moves) = schedule.split_once(':').ok_or("it does not begin with sc:, tso: or pso:")?;
     if model_asked_for(schedule).is_none() {
         return Err(format!("`{name}` is none of sc, tso, pso"));
     }
     let model = model_of(name).unwrap_or(MemoryModel::Sc);
     let moves = parse_schedule(moves.trim_end_matches(GOES_ON)).map_err(|part| format!("`{part}` is no step"))?;
-    Ok((model, moves))
+    Ok((model, moves, observed))
 }
 
 pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start: Instant) -> Report {
@@ -70,7 +100,7 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
     report.schedule = Some(schedule.to_owned());
     report.failure = match parse(schedule) {
         Err(why) => Some(no_schedule(format!("`{schedule}` is not a schedule of weakspot: {why}"))),
-        Ok((model, moves)) => run(builder, runtime, model, &moves, schedule.ends_with(GOES_ON)),
+        Ok(parsed) => run_until_known(builder, runtime, &parsed, goes_on(schedule)),
     };
     report.timeline = Some(Timeline::of_run(runtime));
     report.executions = 1;
@@ -84,11 +114,32 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
 
 /// The failure that a schedule leads to, if it is run again.
 pub(crate) fn failure_of(builder: &Builder, runtime: &Runtime, schedule: &str) -> Option<Failure> {
-    let (model, moves) = parse(schedule).ok()?;
-    let failure = run(builder, runtime, model, &moves, schedule.ends_with(GOES_ON));
+    let parsed = parse(schedule).ok()?;
+    let failure = run_until_known(builder, runtime, &parsed, goes_on(schedule));
     runtime.finish_run(failure.is_none());
     runtime.buffered.set(false);
     failure
+}
+
+fn goes_on(schedule: &str) -> bool {
+    schedule.split(OBSERVED).next().is_some_and(|moves| moves.ends_with(GOES_ON))
+}
+
+/// Runs the moves; once more if they lead to something that is observed and was not known to be.
+fn run_until_known(
+    builder: &Builder,
+    runtime: &Runtime,
+    (model, moves, observed): &(MemoryModel, Vec<Move>, Observed),
+    goes_on: bool,
+) -> Option<Failure> {
+    runtime.counts.borrow_mut().observed.extend(observed);
+    loop {
+        let failure = run(builder, runtime, *model, moves, goes_on);
+        if !std::mem::take(&mut runtime.counts.borrow_mut().found) {
+            return failure;
+        }
+        runtime.finish_run(false);
+    }
 }
 
 fn no_schedule(message: String) -> Failure {

@@ -6,13 +6,14 @@ use std::time::Duration;
 use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 
-use crate::again;
 use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::impact::{Harm, Impact};
 use crate::rt::lane::Happened;
+use crate::rt::runtime::Runtime;
 use crate::source;
 use crate::strengthen::{Change, Suggestion};
 use crate::timeline::Timeline;
+use crate::{again, replay};
 
 /// What kept the exploration from being complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +115,11 @@ impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
                 "ends after another number of rounds each time it is run (does it ask a clock?): its ending by itself was not \
                  explored"
             }
+            LeftOut::Counts => {
+                "has an effect on what its thread does later by the number of its rounds (does it count them, or is its \
+                 `spin_loop` or `yield_now` in a function that another loop calls, too?): what comes of more rounds was not \
+                 all explored"
+            }
             LeftOut::Fails => {
                 "fails after some rounds without news from other threads: it was taken to wait, since a fair scheduler would \
                  let the others go on"
@@ -198,6 +204,8 @@ pub struct Report {
     pub timeline: Option<Timeline>,
     /// Its schedule, for a replay.
     pub schedule: Option<String>,
+    /// Which model of its OS thread this is.
+    pub(crate) number: u32,
     /// How the model was explored, where that is out of the ordinary.
     pub notes: Vec<String>,
     /// Loops some of whose rounds were not explored.
@@ -235,6 +243,7 @@ impl Report {
             failure: None,
             timeline: None,
             schedule: None,
+            number: 1,
             violations: Vec::new(),
             notes: Vec::new(),
             left_out: Vec::new(),
@@ -266,6 +275,17 @@ impl Report {
         match &self.impact {
             Some(Impact::Harmful(harm)) => Some(&harm.schedule),
             _ => self.schedule.as_deref(),
+        }
+    }
+
+    /// Schedules belong to what was observed.
+    pub(crate) fn note_observed(&mut self, runtime: &Runtime) {
+        let harm = match &mut self.impact {
+            Some(Impact::Harmful(harm)) => Some(&mut harm.schedule),
+            _ => None,
+        };
+        for schedule in self.schedule.as_mut().into_iter().chain(harm) {
+            *schedule = replay::with_observed(schedule, runtime);
         }
     }
 
@@ -325,10 +345,10 @@ impl Report {
         Ok(())
     }
 
-    fn write_harm(f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
+    fn write_harm(&self, f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
         let Harm { failure, timeline, schedule, .. } = harm;
         write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure))?;
-        write!(f, "\n\n{}", again::line(schedule, Some(timeline)))
+        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.number), Some(timeline)))
     }
 
     /// What the execution that fails does comes first, with the threads of that execution: in an algorithm that all
@@ -355,7 +375,7 @@ impl Report {
         for violation in own {
             write!(f, "\n\n{}", describe_violation(violation))?;
         }
-        Self::write_harm(f, harm)?;
+        self.write_harm(f, harm)?;
         for violation in others {
             write!(f, "\n\nin another execution, {}", describe_violation(violation))?;
         }
@@ -488,7 +508,7 @@ impl fmt::Display for Report {
             write!(f, "\n\n{timeline}")?;
         }
         if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_no_schedule()) {
-            write!(f, "\n\n{}", again::line(schedule, self.timeline.as_ref()))?;
+            write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.number), self.timeline.as_ref()))?;
         }
         self.write_violations(f)?;
         self.write_suggestions(f)?;

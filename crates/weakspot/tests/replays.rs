@@ -2,8 +2,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use weakspot::cell::UnsafeCell;
-use weakspot::sync::Arc;
 use weakspot::sync::atomic::{AtomicUsize, Ordering, fence};
+use weakspot::sync::{Arc, mpsc};
 use weakspot::{Bound, Builder, FailureKind, MemoryModel, Report, Verdict, hint, thread};
 
 use Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -214,4 +214,86 @@ fn waiting_without_end_in_loops_that_write_is_a_livelock_again() {
     let report = on(MemoryModel::Tso).check(body);
     assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Livelock), "{report}");
     assert!(matches!(replayed(&report, body).failure.unwrap().kind, FailureKind::Livelock));
+}
+
+/// What is an event only because the program looks at it: found in another execution than the one that fails.
+#[test]
+fn what_is_observed_is_so_again() {
+    let bodies: [fn(); 4] = [
+        || {
+            let (sender, receiver) = mpsc::channel();
+            let other = sender.clone();
+            let sending = thread::spawn(move || sender.send(1).unwrap());
+            other.send(2).unwrap();
+            assert_eq!(receiver.recv().unwrap(), 2, "the other way round");
+            sending.join().unwrap();
+        },
+        || {
+            let shared = Arc::new(AtomicUsize::new(0));
+            let other = shared.clone();
+            let storing = thread::spawn(move || other.store(1, SeqCst));
+            let owners = Arc::strong_count(&shared);
+            assert!(owners == 2 || shared.load(SeqCst) == 0, "one owner is left");
+            storing.join().unwrap();
+        },
+        || {
+            let shared = Arc::new(AtomicUsize::new(0));
+            let weak = Arc::downgrade(&shared);
+            let dropping = thread::spawn(move || drop(shared));
+            let (before, after) = (weak.strong_count(), Arc::weak_count(&Arc::new(0)));
+            assert!(before == 1 || after != 0 || weak.upgrade().is_some(), "it is gone");
+            dropping.join().unwrap();
+        },
+        || {
+            let flag = Arc::new(AtomicUsize::new(0));
+            let other = flag.clone();
+            let storing = thread::spawn(move || other.store(1, SeqCst));
+            assert!(!storing.is_finished(), "it has ended");
+            storing.join().unwrap();
+        },
+    ];
+    for (number, body) in bodies.into_iter().enumerate() {
+        let report = on(MemoryModel::Tso).check(body);
+        let schedule = report.replay().unwrap_or_default();
+        assert!(report.verdict == Verdict::Failed && schedule.contains('~'), "{number}: {report}");
+        let again = replayed(&report, body);
+        let (before, after) = (report.failure.as_ref().unwrap(), again.failure.unwrap());
+        assert_eq!(before.message, after.message, "{number}: {schedule}");
+    }
+}
+
+#[test]
+fn a_schedule_with_a_wrong_end_is_none() {
+    for (schedule, wrong) in [("sc:0.1~", "`~`"), ("sc:0~12~q", "`~q`"), ("sc:0@x", "`0@x`"), ("sc:0@2@", "`0@2@`")] {
+        let report = Builder { replay: Some(schedule.to_owned()), ..Builder::default() }.check(|| {});
+        let text = report.to_string();
+        assert!(text.contains("is not a schedule of weakspot") && text.contains(wrong), "{schedule}: {text}");
+    }
+}
+
+/// A test may have several models, and the line that is printed is about one.
+#[test]
+fn a_schedule_is_of_one_model_of_its_test() {
+    fn look(fails: bool) -> impl Fn() + Send + Sync + 'static {
+        move || {
+            let flag = Arc::new(AtomicUsize::new(0));
+            let other = flag.clone();
+            let storing = thread::spawn(move || other.store(1, SeqCst));
+            assert!(flag.load(SeqCst) == 0 || !fails, "seen");
+            storing.join().unwrap();
+        }
+    }
+    let test = |builder: &Builder| [false, false, true, false].map(|fails| builder.check(look(fails)));
+    // Each test has an OS thread of its own.
+    let in_test = |builder: Builder| std::thread::spawn(move || test(&builder)).join().unwrap();
+    let reports = in_test(Builder::default());
+    assert_eq!(reports.each_ref().map(Report::is_failure), [false, false, true, false]);
+    let text = reports[2].to_string();
+    let (_, line) = text.split_once("WEAKSPOT_REPLAY=").unwrap();
+    let schedule = line.split(' ').next().unwrap();
+    assert!(schedule.ends_with("@3"), "{text}");
+    let again = in_test(Builder { replay: Some(schedule.to_owned()), ..Builder::default() });
+    assert_eq!(again.each_ref().map(|report| report.verdict), reports.each_ref().map(|report| report.verdict));
+    assert_eq!(again.each_ref().map(|report| report.runs == 1), [false, false, true, false]);
+    assert!(again[2].to_string().contains(schedule), "{}", again[2]);
 }

@@ -24,13 +24,14 @@
 //! ([`LeftOut::Unsure`]). What a loop is depends on its marker, its thread and what it does in a round, because many loops
 //! may share a function that has the marker.
 //!
-//! What a thread has counted in an endless loop and looks at later cannot be found out in this way.
+//! What a thread has counted in an endless loop and looks at later cannot be found out in this way: see `rehearse`.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use weakspot_model::ids::ThreadId;
 
+use super::rehearse::Rehearsals;
 use super::rounds::{Idle, Round};
 use super::{Explorer, FREE, HELD};
 use crate::graph::{Event, EventKind, NONE, Status};
@@ -87,6 +88,7 @@ pub(super) struct Loops {
     pub(super) exact_rounds: u32,
     /// Does a thread that says it waits let others go on before it fails?
     pub(super) is_fair: bool,
+    pub(super) rehearsals: Rehearsals,
 }
 
 impl Default for Loops {
@@ -97,6 +99,7 @@ impl Default for Loops {
             unsure: None,
             exact_rounds: EXACT_ROUNDS,
             is_fair: false,
+            rehearsals: Rehearsals::default(),
         }
     }
 }
@@ -191,13 +194,23 @@ pub(super) struct Solo {
     /// The number of the next cell that has none.
     fresh: CellId,
     /// What the thread chose last in the round that is repeated.
-    choice: Option<i64>,
+    pub(super) choice: Option<i64>,
 }
 
 impl Solo {
     /// A thread on the memory of a graph with so many cells.
     pub(super) fn new(thread: ThreadId, cells: usize) -> Self {
         Self { thread, memory: FxHashMap::default(), fresh: cells as CellId, choice: None }
+    }
+
+    /// Has it used none but these cells?
+    pub(super) fn has_cells(&self, cells: usize) -> bool {
+        self.fresh == cells as CellId
+    }
+
+    /// The cells that it has written, and what is in them.
+    pub(super) fn written(&self) -> impl Iterator<Item = (CellId, i64)> {
+        self.memory.iter().map(|(&cell, &value)| (cell, value))
     }
 }
 
@@ -344,9 +357,7 @@ impl<S: System> Explorer<'_, S> {
 
     /// The history with one more result, which is that of a write.
     fn add_to_history(&self, history: u64, value: i64, source: u32) -> u64 {
-        /// Results of this size may be addresses, which are others in another run.
-        const SMALL: Range<i64> = -(1 << 31)..1 << 32;
-        if SMALL.contains(&value) || source == NONE {
+        if is_small(value) || source == NONE {
             return mix(history, value as u64);
         }
         let source = self.graph().event(source);
@@ -442,7 +453,7 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// What the thread does until it passes the marker again, and whether it does.
-    fn solo_round(&mut self, solo: &mut Solo, last: u32, marker: Token) -> (Vec<Step>, bool) {
+    pub(super) fn solo_round(&mut self, solo: &mut Solo, last: u32, marker: Token) -> (Vec<Step>, bool) {
         let mut steps = Vec::new();
         for _ in 0..MOST_STEPS {
             let Some(step) = self.solo_step(solo, last) else { break };
@@ -526,6 +537,12 @@ impl<S: System> Explorer<'_, S> {
             _ => Step::NOTHING,
         })
     }
+}
+
+/// Is a value the same in another run? Others may be addresses.
+pub(super) fn is_small(value: i64) -> bool {
+    const SMALL: Range<i64> = -(1 << 31)..1 << 32;
+    SMALL.contains(&value)
 }
 
 /// splitmix64 of both.

@@ -111,7 +111,7 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// Runs the system along an order. Without an alternative nothing is held.
-    fn run_along(&mut self, order: &[u32], held: u32, what: Option<Alternative>) -> bool {
+    pub(super) fn run_along(&mut self, order: &[u32], held: u32, what: Option<Alternative>) -> bool {
         self.system.restart();
         self.bound = 0;
         self.counters.runs += 1;
@@ -129,7 +129,7 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// Runs one event again, or the held one anew; false if the graph turns out inconsistent.
-    fn repeat(&mut self, id: u32, held: u32, what: Option<Alternative>) -> bool {
+    pub(super) fn repeat(&mut self, id: u32, held: u32, what: Option<Alternative>) -> bool {
         if self.diverged.is_some() {
             return true;
         }

@@ -93,6 +93,7 @@ impl<S: System> Explorer<'_, S> {
         if self.graph().thread(thread).token == Token(0) {
             return;
         }
+        self.loops.rehearsals.has_waited = true;
         self.undo_silent_write(thread);
         let end = *self.graph().thread(thread);
         if end.last == NONE {

@@ -43,7 +43,7 @@ impl<S: System> Explorer<'_, S> {
         get_on
     }
 
-    fn run_to_the_end(&mut self) {
+    pub(super) fn run_to_the_end(&mut self) {
         let ordered = self.lineariser.linearise(&self.frame.graph);
         debug_assert!(ordered, "a graph that is judged is consistent");
         self.run_linearised(NONE, None);

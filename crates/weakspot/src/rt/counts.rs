@@ -3,10 +3,11 @@
 
 use std::rc::Rc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::causality::{Question, Sync};
 use super::objects::Object;
+use super::observed::Observed;
 use super::runtime::Company;
 use super::{Place, Runtime, Step, Word, current};
 
@@ -68,30 +69,6 @@ pub(crate) struct LastOwner {
     is_last: Question,
 }
 
-/// What the program looks at. Survives runs.
-#[derive(Default, Clone)]
-pub(crate) struct Observed {
-    /// Places whose `Arc`s are observed.
-    places: FxHashSet<usize>,
-    /// Those whose weak pointers are.
-    weak_places: FxHashSet<usize>,
-    /// Does the program ask whether threads have ended?
-    ends: bool,
-}
-
-impl Observed {
-    fn is_weak_observed(&self, made: Place) -> bool {
-        self.weak_places.contains(&address(made))
-    }
-
-    /// Takes over what another worker has found.
-    pub(crate) fn extend(&mut self, other: &Self) {
-        self.places.extend(&other.places);
-        self.weak_places.extend(&other.weak_places);
-        self.ends |= other.ends;
-    }
-}
-
 /// The reference counts of a run.
 #[derive(Default)]
 pub(crate) struct Counts {
@@ -134,9 +111,7 @@ impl Counts {
     /// Forgets everything but its memory.
     pub(crate) fn restart(&mut self) {
         self.reset();
-        self.observed.places.clear();
-        self.observed.weak_places.clear();
-        self.observed.ends = false;
+        self.observed.clear();
         self.found = false;
     }
 }
@@ -147,10 +122,6 @@ pub(crate) enum Count {
     Known,
     /// By an event.
     Word(Rc<Word>),
-}
-
-fn address(place: Place) -> usize {
-    std::ptr::from_ref(place).addr()
 }
 
 /// The runtime, if counts are kept now.
@@ -170,7 +141,7 @@ impl Runtime {
             let observed = &counts.observed;
             let counted = counts.counted.entry(key).or_insert_with(|| {
                 let dropped = self.add_object(Object::new(0, place));
-                let (is_observed, had_weak) = (observed.places.contains(&address(place)), physical.weak > 0);
+                let (is_observed, had_weak) = (observed.is_observed(place), physical.weak > 0);
                 let word = is_observed.then(|| Rc::new(Word::new(physical.as_word(observed.is_weak_observed(place)))));
                 let life = match (new, is_kept) {
                     (false, _) => Life::Older,
@@ -205,10 +176,7 @@ impl Runtime {
         }
         {
             let mut counts = self.counts.borrow_mut();
-            counts.observed.places.insert(address(made));
-            if weak {
-                counts.observed.weak_places.insert(address(made));
-            }
+            counts.observed.observe(made, weak);
             counts.found = true;
         }
         self.fail("the count of an Arc is observed".to_owned(), made)

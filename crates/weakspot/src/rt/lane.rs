@@ -156,6 +156,8 @@ pub(crate) struct Lane {
     pub(crate) suspender: *const Suspender,
     /// The lowest address of its stack.
     pub(crate) guard: usize,
+    /// The address that its stack begins at, which is the highest.
+    pub(crate) top: usize,
     pub(crate) operation: Operation,
     /// Is it an access that takes the steps of a script itself?
     pub(crate) takes_steps: bool,
@@ -205,6 +207,7 @@ impl Lane {
             berth: Berth::new(),
             suspender: std::ptr::null(),
             guard: 0,
+            top: 0,
             operation: Operation::Absent,
             takes_steps: false,
             what: "",

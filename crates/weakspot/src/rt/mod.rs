@@ -31,6 +31,7 @@
 //! User code calls `AtomicUsize::load` without any handle, so a thread-local points to the runtime while a coroutine
 //! runs. Nothing else is ambient.
 
+mod calls;
 pub(crate) mod causality;
 pub(crate) mod counts;
 pub(crate) mod finish;
@@ -38,6 +39,7 @@ pub(crate) mod lane;
 mod local;
 mod memory;
 pub(crate) mod objects;
+pub(crate) mod observed;
 pub(crate) mod overflow;
 pub(crate) mod panics;
 pub(crate) mod runtime;
@@ -137,7 +139,7 @@ pub fn choose(count: u32) -> u32 {
 #[track_caller]
 pub fn spin() {
     match current() {
-        Some(runtime) => runtime.pass_marker(Location::caller()),
+        Some(runtime) => runtime.pass_call(Location::caller()),
         None => std::thread::yield_now(),
     }
 }

@@ -14,6 +14,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
 use super::Place;
+use super::calls::{Calls, Detail};
 use super::counts::Counts;
 use super::lane::{Effect, Happened, Lane, Operation, Probe};
 use super::local::Storage;
@@ -99,6 +100,8 @@ pub(crate) struct Runtime {
     pub(crate) keeps_first: Cell<bool>,
     /// Accesses to cells last until they are over, see `Builder::lasting`.
     pub(crate) lasting: Cell<bool>,
+    /// Loops that say that they wait are waited for, see `Builder::fair`.
+    pub(crate) fair: Cell<bool>,
     /// Operations that are made stronger.
     pub(crate) strengthened: Strengthened,
     pub(crate) thread: Cell<u32>,
@@ -112,6 +115,8 @@ pub(crate) struct Runtime {
     pub(crate) ending_loops: RefCell<FxHashSet<u32>>,
     /// Loops some of whose rounds were not explored.
     pub(crate) loops_left_out: RefCell<LoopsLeftOut>,
+    /// Calls with which loops say that they wait.
+    calls: RefCell<Calls>,
     /// Why the run has failed.
     pub(crate) failure: RefCell<Option<Failure>>,
     /// Memory that the run has freed.
@@ -139,6 +144,7 @@ impl Runtime {
             buffered: Cell::new(false),
             keeps_first: Cell::new(true),
             lasting: Cell::new(true),
+            fair: Cell::new(false),
             strengthened: Strengthened::default(),
             thread: Cell::new(0),
             model,
@@ -149,6 +155,7 @@ impl Runtime {
             counts: RefCell::new(counts),
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
+            calls: RefCell::default(),
             failure: RefCell::new(None),
             freed,
             pulse: watchdog::pulse(),
@@ -437,13 +444,33 @@ impl Runtime {
         self.post(Operation::Choose(count), "choose", place) as u32
     }
 
-    /// The end of a round of a loop that waits.
-    pub(crate) fn pass_marker(&self, place: Place) {
+    /// The end of a round of a loop that waits, which is told apart from others by this call.
+    pub(crate) fn pass_call(&self, place: Place) {
         if self.is_free() {
             self.give_way();
             return;
         }
-        let marker = marker_of(place);
+        let thread = self.thread.get();
+        // If what the thread does next is known, nobody asks for the marker.
+        let top = {
+            let state = self.state();
+            (state.script.turn() != Some(thread)).then(|| state.lanes[thread as usize].top)
+        };
+        let detail = if self.fair.get() { Detail::Functions } else { Detail::Calls };
+        let call = top.map(|top| self.calls.borrow_mut().number(place, top, detail));
+        self.pass(place, call.unwrap_or_else(|| marker_of(place)));
+    }
+
+    /// The same where the place is enough.
+    pub(crate) fn pass_marker(&self, place: Place) {
+        if self.is_free() {
+            self.give_way();
+        } else {
+            self.pass(place, marker_of(place));
+        }
+    }
+
+    fn pass(&self, place: Place, marker: u32) {
         let silent_rounds = {
             let lane = &mut self.state().lanes[self.thread.get() as usize];
             lane.silent_rounds = if lane.marker == 0 { 0 } else { lane.silent_rounds + 1 };

@@ -57,11 +57,11 @@ impl Runtime {
 
     /// Makes the coroutine of a thread. It begins when it is resumed for the first time.
     pub(crate) fn add_routine(&self, thread: u32, stack: DefaultStack, body: impl FnOnce() + 'static) {
-        let guard = stack.limit().get();
+        let (guard, top) = (stack.limit().get(), stack.base().get());
         let routine = Coroutine::with_stack(stack, move |suspender: &Suspender, _| run_thread(suspender, body));
         let lane = &mut self.state().lanes[thread as usize];
         lane.berth.put(routine);
-        lane.guard = guard;
+        (lane.guard, lane.top) = (guard, top);
     }
 
     /// The beginning of a run: the first thread stands before its first event.

@@ -5,7 +5,7 @@
 use rustc_hash::FxHashSet;
 use weakspot_model::buffer::MemoryModel;
 
-use super::counts::Observed;
+use super::observed::Observed;
 use super::runtime::{Body, Company, Runtime};
 use crate::failure::SourcePlace;
 use crate::strengthen::Change;
@@ -21,6 +21,7 @@ impl Runtime {
             model: self.model,
             max_threads: self.max_threads,
             lasting: self.lasting.get(),
+            fair: self.fair.get(),
             body: self.body.clone(),
             strengthened: self.strengthened.changes(),
             observed: self.counts.borrow().observed.clone(),
@@ -38,6 +39,7 @@ pub(crate) struct Worker {
     model: MemoryModel,
     max_threads: usize,
     lasting: bool,
+    fair: bool,
     body: Body,
     strengthened: Vec<(SourcePlace, Change)>,
     observed: Observed,
@@ -51,6 +53,7 @@ impl Worker {
         runtime.company.set(self.company);
         runtime.claim.set(self.claim);
         runtime.lasting.set(self.lasting);
+        runtime.fair.set(self.fair);
         runtime.strengthen(self.strengthened);
         runtime.counts.borrow_mut().observed = self.observed;
         *runtime.ending_loops.borrow_mut() = self.ending_loops;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod rounds;
+mod shared;
 mod straight;
 mod timeouts;
 

@@ -1,0 +1,158 @@
+//! Does it matter how long a thread has waited?
+//!
+//! A round of waiting is not explored again and again, because it changes nothing; and nobody can look into the local
+//! state of live code. `probe` tries out whether the thread ever leaves its loop by itself. But a thread may also count
+//! its rounds and look at the count later: `while !ready() { rounds += 1; spin_loop() } assert!(rounds < 3)`. Or it
+//! is in another loop meanwhile, whose rounds look the same.
+//!
+//! So executions in which a thread has waited are rehearsed: run again, with more rounds of waiting put in where there is one.
+//! Each is an execution that SC allows: the rounds are those that the thread makes alone at that moment, and they leave
+//! memory as it was. If everything goes on as it did without them, the count does not matter here. If not, the
+//! system is told that what comes of long waiting is left out ([`LeftOut::Counts`]).
+//!
+//! That is done the first [`FULL_REHEARSALS`] times that a thread has waited somewhere, and after that whenever the number
+//! of times is a power of two.
+
+use rustc_hash::FxHashMap;
+use weakspot_model::ids::ThreadId;
+
+use super::Explorer;
+use super::probe::{Solo, is_small};
+use crate::graph::{EventKind, NONE, Status};
+use crate::system::{LeftOut, Pending, System, Token};
+
+/// Times that waiting at one point of a thread is rehearsed each time that it comes up.
+const FULL_REHEARSALS: u32 = 4;
+/// Rounds that are put in, first many and then one: some count up to a limit, and some in pairs.
+const MANY_ROUNDS: u32 = 100;
+
+/// What is known of waiting that was rehearsed.
+#[derive(Debug, Default)]
+pub(super) struct Rehearsals {
+    /// A thread has passed a marker, in any execution.
+    pub(super) has_waited: bool,
+    /// How often, by marker, thread and number of events before.
+    times: FxHashMap<(Token, usize, u32), u32>,
+    /// Markers of loops whose rounds count.
+    counting: Vec<Token>,
+}
+
+/// Where a thread has waited.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    thread: usize,
+    marker: Token,
+    /// The last event of the round.
+    last: u32,
+}
+
+impl<S: System> Explorer<'_, S> {
+    /// An execution has come to its end: would it be the same if threads that have waited had waited longer?
+    pub(super) fn rehearse(&mut self) {
+        if !self.loops.rehearsals.has_waited {
+            return;
+        }
+        let has_ended = |thread| self.system.pending(ThreadId::new(thread)) == Pending::Ended;
+        let is_over =
+            |thread| matches!(self.graph().thread(thread).status, Status::Live | Status::Done) && has_ended(thread);
+        if !(0..self.graph().width()).all(is_over) {
+            return;
+        }
+        let waits = self.waits_to_rehearse();
+        if waits.is_empty() {
+            return;
+        }
+        for wait in waits {
+            if self.diverged.is_none() && self.goes_another_way(wait) {
+                self.loops.rehearsals.counting.push(wait.marker);
+                self.run_until(wait.last);
+                self.system.leave_rounds_out(ThreadId::new(wait.thread), LeftOut::Counts);
+            }
+        }
+        self.run_to_the_end();
+    }
+
+    /// Where threads of this execution have waited, if it is time to look at that.
+    fn waits_to_rehearse(&mut self) -> Vec<Wait> {
+        let mut waits = Vec::new();
+        let Rehearsals { times, counting, .. } = &mut self.loops.rehearsals;
+        for event in self.frame.graph.events() {
+            let (marker, last) = (event.before, event.po_prev);
+            if marker == Token(0) || last == NONE || event.kind.is_exclusive_write() || counting.contains(&marker) {
+                continue;
+            }
+            let thread = event.thread as usize;
+            let times = times.entry((marker, thread, event.index)).or_default();
+            *times += 1;
+            if *times <= FULL_REHEARSALS || times.is_power_of_two() {
+                waits.push(Wait { thread, marker, last });
+            }
+        }
+        waits
+    }
+
+    fn goes_another_way(&mut self, wait: Wait) -> bool {
+        let many = MANY_ROUNDS.max(self.loops.exact_rounds + 1);
+        let goes_on = self.rehearse_with(wait, many);
+        goes_on == Some(false) || goes_on == Some(true) && self.rehearse_with(wait, 1) == Some(false)
+    }
+
+    /// Runs the execution with more rounds: does it go on as it did? Nothing if the thread does not go round without a trace.
+    fn rehearse_with(&mut self, wait: Wait, rounds: u32) -> Option<bool> {
+        let values: Vec<i64> = self.graph().events().iter().map(|event| event.value).collect();
+        let after = self.run_until(wait.last);
+        if self.diverged.is_some() || !self.waits_longer(wait, rounds) {
+            return None;
+        }
+        for id in after {
+            self.repeat(id, NONE, None);
+            if self.diverged.take().is_some() {
+                return Some(false);
+            }
+            let (was, is) = (values[id as usize], self.graph().event(id).value);
+            if was != is && (is_small(was) || is_small(is)) {
+                return Some(false);
+            }
+        }
+        let has_ended = |thread| self.system.pending(ThreadId::new(thread)) == Pending::Ended;
+        Some((0..self.graph().width()).all(has_ended))
+    }
+
+    /// Lets a thread go round its loop alone; true if it does, and each round comes to nothing.
+    fn waits_longer(&mut self, Wait { thread, marker, last }: Wait, rounds: u32) -> bool {
+        if self.system.marker(ThreadId::new(thread)) != marker {
+            return false;
+        }
+        let cells = self.graph().cell_count();
+        let mut solo = Solo::new(ThreadId::new(thread), cells);
+        solo.choice = self.last_choice(last);
+        (0..rounds).all(|_| {
+            let (_, comes_round) = self.solo_round(&mut solo, last, marker);
+            comes_round
+                && solo.has_cells(cells)
+                && solo.written().all(|(cell, value)| self.value_at(cell, last) == value)
+        })
+    }
+
+    /// What the thread of an event has chosen last, up to the event: that a wait with a timeout was over, if that was the round.
+    fn last_choice(&self, last: u32) -> Option<i64> {
+        let mut id = last;
+        while id != NONE && self.graph().event(id).kind != EventKind::Choose {
+            id = self.graph().event(id).po_prev;
+        }
+        (id != NONE).then(|| self.graph().event(id).value)
+    }
+
+    /// Runs what happens before an event, and the event: what is left, in an order.
+    fn run_until(&mut self, last: u32) -> Vec<u32> {
+        let ordered = self.lineariser.linearise(&self.frame.graph);
+        debug_assert!(ordered, "a graph that is judged is consistent");
+        let order = self.lineariser.take_order();
+        let graph = &self.frame.graph;
+        let (before, after): (Vec<u32>, Vec<u32>) =
+            order.iter().partition(|&&id| id == last || graph.happens_before(id, last));
+        self.lineariser.give_back(order);
+        self.run_along(&before, NONE, None);
+        after
+    }
+}
