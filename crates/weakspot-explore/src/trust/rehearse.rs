@@ -62,8 +62,10 @@ impl<S: System> Explorer<'_, S> {
         if waits.is_empty() {
             return;
         }
+        // Runs leave their own values in the graph.
+        let values: Vec<i64> = self.graph().events().iter().map(|event| event.value).collect();
         for wait in waits {
-            if self.goes_another_way(wait) {
+            if self.goes_another_way(wait, &values) {
                 self.loops.rehearsals.counting.push(wait.marker);
                 self.run_until(wait.last);
                 self.system.leave_rounds_out(ThreadId::new(wait.thread), LeftOut::Counts);
@@ -93,17 +95,17 @@ impl<S: System> Explorer<'_, S> {
 
     /// Does it go another way with more rounds? It may also do that because the rehearsal has another order of things that
     /// nobody sees, a reference count of `std` for example: then it does without more rounds, too.
-    fn goes_another_way(&mut self, wait: Wait) -> bool {
+    fn goes_another_way(&mut self, wait: Wait, values: &[i64]) -> bool {
         let many = MANY_ROUNDS.max(self.loops.exact_rounds + 1);
-        let goes_on = self.rehearse_with(wait, many);
-        let differs = goes_on == Some(false) || goes_on == Some(true) && self.rehearse_with(wait, 1) == Some(false);
-        differs && self.rehearse_with(wait, 0) == Some(true)
+        let goes_on = self.rehearse_with(wait, many, values);
+        let differs =
+            goes_on == Some(false) || goes_on == Some(true) && self.rehearse_with(wait, 1, values) == Some(false);
+        differs && self.rehearse_with(wait, 0, values) == Some(true)
     }
 
-    /// Runs the execution with more rounds: does it go on as it did? Nothing if the thread does not go round without a trace,
+    /// Runs the execution with more rounds: does it go on as it did, with these values? Nothing if the thread does not go round without a trace,
     /// or does not even come that far.
-    fn rehearse_with(&mut self, wait: Wait, rounds: u32) -> Option<bool> {
-        let values: Vec<i64> = self.graph().events().iter().map(|event| event.value).collect();
+    fn rehearse_with(&mut self, wait: Wait, rounds: u32, values: &[i64]) -> Option<bool> {
         let after = self.run_until(wait.last);
         if self.diverged.take().is_some() || !self.waits_longer(wait, rounds) {
             return None;
@@ -122,7 +124,9 @@ impl<S: System> Explorer<'_, S> {
         Some((0..self.graph().width()).all(has_ended))
     }
 
-    /// Lets a thread go round its loop alone; true if it does, and each round comes to nothing.
+    /// Lets a thread go round its loop alone; true if it does, all rounds are alike, and each comes to nothing. (A first round
+    /// that is not like the others has seen something new or changed something that is not seen: what comes of it
+    /// is another execution, and explored as such.)
     fn waits_longer(&mut self, Wait { thread, marker, last }: Wait, rounds: u32) -> bool {
         if self.system.marker(ThreadId::new(thread)) != marker {
             return false;
@@ -130,9 +134,12 @@ impl<S: System> Explorer<'_, S> {
         let cells = self.graph().cell_count();
         let mut solo = Solo::new(ThreadId::new(thread), cells);
         solo.choice = self.last_choice(last);
+        let mut first = None;
         (0..rounds).all(|_| {
-            let (_, comes_round) = self.solo_round(&mut solo, last, marker);
+            let (round, comes_round) = self.solo_round(&mut solo, last, marker);
+            let is_alike = first.get_or_insert_with(|| round.clone()) == &round;
             comes_round
+                && is_alike
                 && solo.has_cells(cells)
                 && solo.written().all(|(cell, value)| self.value_at(cell, last) == value)
         })
