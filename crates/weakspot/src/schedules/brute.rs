@@ -18,6 +18,15 @@ use crate::rt;
 /// What threads have seen, and what is in the cells at the end.
 type Outcomes = BTreeSet<Vec<usize>>;
 
+/// A program, to be run as often as need be.
+fn runs<P: Send + Sync + 'static>(
+    program: &StdArc<P>,
+    run: fn(&P) -> Vec<usize>,
+) -> impl Fn() -> Vec<usize> + Send + Sync + Clone + use<P> {
+    let program = StdArc::clone(program);
+    move || run(&program)
+}
+
 /// What comes of a program in a search.
 fn found(
     program: impl Fn() -> Vec<usize> + Send + Sync + 'static,

@@ -156,22 +156,16 @@ fn run(program: &Program) -> Vec<usize> {
     seen
 }
 
-/// The program, to be run as often as need be.
-fn runs(program: &StdArc<Program>) -> impl Fn() -> Vec<usize> + Send + Sync + Clone + use<> {
-    let program = StdArc::clone(program);
-    move || run(&program)
-}
-
 #[test]
 fn schedules_with_few_preemptions_come_to_what_a_machine_that_tries_all_comes_to() {
     let mut random = Random(0xb007);
     for number in 0..60 {
         let program = StdArc::new(program(&mut random));
         for (most, is_determined) in (0..=3).flat_map(|most| [(most, false), (most, true)]) {
-            let found = found_within(most, is_determined, runs(&program));
+            let found = found_within(most, is_determined, runs(&program, run));
             assert_eq!(found, tried_out(&program, most), "{number}: {most} preemptions, {program:?}");
         }
-        let (everything, _) = found_in_all(runs(&program));
+        let (everything, _) = found_in_all(runs(&program, run));
         assert_eq!(everything, tried_out(&program, u32::MAX), "{number}: {program:?}");
     }
 }

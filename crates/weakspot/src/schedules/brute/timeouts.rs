@@ -299,12 +299,6 @@ fn run(program: &Program) -> Vec<usize> {
     seen
 }
 
-/// The program, to be run as often as need be.
-fn runs(program: &StdArc<Program>) -> impl Fn() -> Vec<usize> + Send + Sync + Clone + use<> {
-    let program = StdArc::clone(program);
-    move || run(&program)
-}
-
 #[test]
 fn waits_with_timeouts_come_to_what_a_machine_that_tries_all_comes_to() {
     let mut random = Random(0x71e0);
@@ -313,8 +307,8 @@ fn waits_with_timeouts_come_to_what_a_machine_that_tries_all_comes_to() {
         let program = StdArc::new(program(&mut random));
         let all = tried_out(&program, u32::MAX);
         let which = format!("{number}: {program:?}");
-        compare_few(&which, &all, |most| tried_out(&program, most), runs(&program));
-        let (everything, is_named) = found_in_all(runs(&program));
+        compare_few(&which, &all, |most| tried_out(&program, most), runs(&program, run));
+        let (everything, is_named) = found_in_all(runs(&program, run));
         assert!(everything.is_subset(&all), "{which}");
         assert!(is_named || everything == all, "{which}: {:?}", all.difference(&everything).next());
         named += u32::from(is_named);
