@@ -339,10 +339,12 @@ impl<'s, S: System> Explorer<'s, S> {
                 return visitor.ended(&self.frame.graph, self.system, Ending::TooLong);
             }
         }
+        if self.diverged.is_none() {
+            self.rehearse();
+        }
         if self.diverged.is_some() {
             return ControlFlow::Break(());
         }
-        self.rehearse();
         let ending = self.ending();
         visitor.covered(self.share);
         visitor.ended(&self.frame.graph, self.system, ending)
