@@ -164,7 +164,7 @@ fn damage_to_a_text_trace_shows_the_line_and_the_column() {
         ("end complete\n", "", &[":16:1", "inside an execution"]),
         ("begin\n", "", &[":8:1", "outside of any execution"]),
         ("close 1 4", "close 1 5", &[":17:1", "1 executions and 5 events, but has 1 and 4"]),
-        ("close 1 4\n", "", &[":17:1", "truncated", "`close`"]),
+        ("close 1 4 3626e14c\n", "", &[":17:1", "truncated", "`close`"]),
         ("thread 1", "thread 2", &[":4:8", "the next thread has the number 1"]),
         ("location 1", "mutex 0", &[":6:7", "the next location, mutex or condvar has the number 1"]),
         ("\"b\"", "\"b", &[":4:10", "no end"]),
@@ -175,7 +175,10 @@ fn damage_to_a_text_trace_shows_the_line_and_the_column() {
         ("3c7245", "xyz", &[":2:8", "hash"]),
         ("weakspot-trace 1", "weakspot-trace 2", &[":1:16", "version `2`"]),
         ("weakspot-trace 1", "{}", &[":1:1", "weakspot-trace 1"]),
-        ("close 1 4\n", "close 1 4\nbegin\n", &[":18:1", "after the end"]),
+        ("close 1 4 3626e14c\n", "close 1 4\nbegin\n", &[":18:1", "after the end"]),
+        ("<- 1 @0", "<- 3 @0", &[":17:11", "17 | close 1 4 3626e14c", "checksum is wrong", "leave the checksum out"]),
+        ("3626e14c", "3626e14", &[":17:11", "8 hexadecimal digits"]),
+        ("3626e14c", "3626e14c 1", &[":17:20", "more on this line"]),
         ("begin", "begin now", &[":7:7", "more on this line"]),
     ] {
         let bad = good.replacen(from, to, 1);

@@ -2,10 +2,14 @@
 //!
 //! The reader takes what a person may write (blank lines, comments, spaces); the writer writes one form. A line that is
 //! wrong is shown with the column. The reader holds one line in memory.
+//!
+//! A digit that has become another one leaves a line that is as good as before. So the writer ends a trace with a checksum
+//! of its text. A reader that finds one believes nothing else; a person, who writes none, is believed.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, Write};
 
+use super::checksum::crc32c;
 use super::rules::{Breach, KINDS, Rules, code_of, sort_of, values_of};
 use super::{At, CellSort, Ending, LONGEST_STRING, Record, TraceError, TraceEvent, TracePlace};
 use crate::graph::NONE;
@@ -26,13 +30,16 @@ pub struct TextWriter<W: Write> {
     numbers: [u32; 4],
     executions: u64,
     events: u64,
+    /// Of all lines so far.
+    checksum: u32,
 }
 
 impl<W: Write> TextWriter<W> {
     /// Begins a trace.
     pub fn new(mut to: W) -> io::Result<Self> {
         writeln!(to, "{HEADER}")?;
-        Ok(Self { to, line: String::new(), numbers: [0; 4], executions: 0, events: 0 })
+        let checksum = continued(0, HEADER.as_bytes());
+        Ok(Self { to, line: String::new(), numbers: [0; 4], executions: 0, events: 0, checksum })
     }
 
     /// Writes the next record.
@@ -64,6 +71,7 @@ impl<W: Write> TextWriter<W> {
             Record::End(ending) => self.end(ending)?,
         }
         self.line.push('\n');
+        self.checksum = crc32c(self.checksum, self.line.as_bytes());
         self.to.write_all(self.line.as_bytes())
     }
 
@@ -143,10 +151,16 @@ impl<W: Write> TextWriter<W> {
 
     /// Ends the trace.
     pub fn close(mut self) -> io::Result<W> {
-        writeln!(self.to, "close {} {}", self.executions, self.events)?;
+        let counts = format!("close {} {} ", self.executions, self.events);
+        writeln!(self.to, "{counts}{:08x}", crc32c(self.checksum, counts.as_bytes()))?;
         self.to.flush()?;
         Ok(self.to)
     }
+}
+
+/// The checksum of some lines and one more.
+fn continued(checksum: u32, line: &[u8]) -> u32 {
+    crc32c(crc32c(checksum, line), b"\n")
 }
 
 /// Reads the text format.
@@ -160,6 +174,8 @@ pub struct TextReader<R: BufRead> {
     closed: bool,
     /// The line read last has no end.
     cut: bool,
+    /// Of the lines before that.
+    checksum: u32,
 }
 
 /// A mistake in a line: the bytes that are meant, and what is wrong.
@@ -168,7 +184,8 @@ type Mistake = (std::ops::Range<usize>, String);
 impl<R: BufRead> TextReader<R> {
     /// A stream from its first byte.
     pub fn new(from: R) -> Self {
-        Self { from, rules: Rules::default(), line: Vec::new(), number: 0, begun: false, closed: false, cut: false }
+        let (line, rules) = (Vec::new(), Rules::default());
+        Self { from, rules, line, number: 0, begun: false, closed: false, cut: false, checksum: 0 }
     }
 
     /// The number of the line read last.
@@ -192,6 +209,7 @@ impl<R: BufRead> TextReader<R> {
                     Err(((at..at + 1, "this is not UTF-8 text".to_owned()), text))
                 }
             };
+            self.checksum = continued(self.checksum, &bytes);
             self.line = bytes;
             match parsed {
                 Ok(None) => {}
@@ -308,8 +326,8 @@ impl<R: BufRead> TextReader<R> {
             "file" => {
                 self.number_of("file", words)?;
                 let (digits, range) = words.expect("the hash of the file, 16 hexadecimal digits")?;
-                let hash = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 16);
-                let hash = hash.ok_or_else(|| (range, "this is not a hash of 16 hexadecimal digits".to_owned()))?;
+                let hash = parse_hexadecimal(digits, 16)
+                    .ok_or_else(|| (range, "this is not a hash of 16 hexadecimal digits".to_owned()))?;
                 self.rules.declare_file();
                 Record::File { name: words.string("the name of the file")?, hash }
             }
@@ -329,6 +347,7 @@ impl<R: BufRead> TextReader<R> {
                 let (executions, _) = words.number("the number of executions")?;
                 let (events, _) = words.number("the number of events")?;
                 self.rules.close(executions, events).map_err(|message| (range, message))?;
+                self.compare_checksum(words)?;
                 self.closed = true;
                 return Ok(None);
             }
@@ -343,6 +362,20 @@ impl<R: BufRead> TextReader<R> {
                 Record::Cell { sort, name: words.string("its name")? }
             }
         }))
+    }
+
+    /// The checksum of everything before it, if there is one.
+    fn compare_checksum(&self, words: &mut Words<'_>) -> Result<(), Mistake> {
+        let Some((digits, range)) = words.next() else { return Ok(()) };
+        let Some(given) = parse_hexadecimal(digits, 8) else {
+            return Err((range, "this is not a checksum of 8 hexadecimal digits".to_owned()));
+        };
+        if given == u64::from(crc32c(self.checksum, &words.text.as_bytes()[..range.start])) {
+            return Ok(());
+        }
+        let message = "the checksum is wrong: something before it is not as it was recorded (if it was changed on \
+                       purpose, leave the checksum out)";
+        Err((range, message.to_owned()))
     }
 
     /// The number of a declaration, which must be the next one.
@@ -440,6 +473,12 @@ impl<R: BufRead> TextReader<R> {
 /// Digits only: no sign.
 fn parse_number(word: &str) -> Option<u64> {
     word.bytes().all(|byte| byte.is_ascii_digit()).then(|| word.parse().ok()).flatten()
+}
+
+/// So many hexadecimal digits: no sign.
+fn parse_hexadecimal(word: &str, digits: usize) -> Option<u64> {
+    let is_one = word.len() == digits && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_one.then(|| u64::from_str_radix(word, 16).ok()).flatten()
 }
 
 /// The words of a line, up to a comment.
