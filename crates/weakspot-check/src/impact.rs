@@ -37,6 +37,9 @@ pub const MAX_STATES_UNDER_BOUNDS: u64 = 500_000;
 /// The same where one schedule or some schedules were asked for, which takes a moment.
 pub const MAX_STATES_OF_SAMPLING: u64 = 200_000;
 
+/// Abstract states after which there is no proof; they are dearer than those of the machine.
+const MAX_ABSTRACT_STATES: u64 = 2_000_000;
+
 /// States among which one worker looks for harm alone, before all of them do: what several find first is chance, and a
 /// finding should not depend on their number where that costs nothing.
 const STATES_ALONE: u64 = 50_000;
@@ -60,7 +63,8 @@ pub fn judge(
             return Ok(Impact::Harmful(witness));
         }
     }
-    let mut answer = portfolio::climb(program, &search, &BUFFER_BOUNDS, budget, progress)?;
+    let max_abstract_states = max_states.min(MAX_ABSTRACT_STATES);
+    let mut answer = portfolio::decide(program, &search, &BUFFER_BOUNDS, max_abstract_states, budget, progress)?;
     if let Verdict::Inconclusive(reached @ Limit::Buffer(_)) = answer.verdict {
         answer = portfolio::unbounded(program, &search, reached, budget, progress)?;
     }

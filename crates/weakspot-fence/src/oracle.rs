@@ -165,7 +165,8 @@ impl Oracle<'_> {
     /// Explicit search first; where stores fill every buffer, the engines for unbounded ones.
     fn any_engine(&mut self, program: &Program, effort: Effort) -> Result<Answer, FenceError> {
         let search = self.search(program, self.options.model, effort);
-        let climbed = portfolio::climb(program, &search, effort.buffer_bounds(), self.budget, self.progress)?;
+        let (bounds, dear) = (effort.buffer_bounds(), effort.max_dear_states());
+        let climbed = portfolio::decide(program, &search, bounds, dear, self.budget, self.progress)?;
         self.states += climbed.states;
         let Verdict::Inconclusive(reached) = climbed.verdict else { return Ok(climbed.verdict.into()) };
         if matches!(reached, Limit::Buffer(_) | Limit::States(_)) && self.adds_no_trace(program)? {

@@ -1,12 +1,15 @@
 //! One question, several engines: does a program meet its specification with unbounded buffers?
 //!
 //! Explicit search with a small bound finds most violations, and fast; what it finds is real. It proves only where no
-//! buffer wanted to pass the bound, so the bound [climbs](climb). Where stores fill every buffer, the
-//! [symbolic](unbounded) engine has the last word, if it can represent the program.
+//! buffer wanted to pass the bound, so the bound [climbs](climb). Each step up is far more work than the one before, and
+//! in vain where stores fill every buffer. So before the large bounds the abstract engine [may prove](decide) that there
+//! is nothing to find: it knows no bound, and its alarms count for nothing here. Where it cannot, and stores do fill every
+//! buffer, the [symbolic](unbounded) engine has the last word, if it can represent the program.
 
 use weakspot_model::ir::Program;
 use weakspot_model::task::{Budget, Limit, Progress, Verdict};
 
+use crate::abstraction::{self, AbstractOptions};
 use crate::explicit::{self, ExplicitOptions, InternalError};
 use crate::symbolic::{self, SymbolicError, SymbolicOptions};
 
@@ -20,6 +23,41 @@ pub struct Answer {
     pub verdict: Verdict,
     /// States of all searches.
     pub states: u64,
+}
+
+/// Bounds with which explicit search goes before the abstract engine.
+const SMALL_BOUND: usize = 2;
+
+/// Explicit search with small bounds, then a proof of the abstract engine within so many states, then explicit search with
+/// the other bounds.
+pub fn decide(
+    program: &Program,
+    options: &ExplicitOptions,
+    bounds: &[usize],
+    max_abstract_states: u64,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Answer, InternalError> {
+    let (small, large) = bounds.split_at(bounds.partition_point(|&bound| bound <= SMALL_BOUND));
+    let answer = climb(program, options, small, budget, progress)?;
+    // Where there are too many states for explicit search, there are for the other engine as well.
+    let Verdict::Inconclusive(Limit::Buffer(_)) = answer.verdict else { return Ok(answer) };
+    let search = AbstractOptions {
+        allow_deadlock: options.allow_deadlock,
+        spurious_wakeups: options.spurious_wakeups,
+        max_states: Some(max_abstract_states),
+        ..AbstractOptions::new(options.model)
+    };
+    let (is_proved, states) = abstraction::prove(program, &search, budget, progress);
+    let states = answer.states + states;
+    if is_proved {
+        return Ok(Answer { verdict: Verdict::Verified, states });
+    }
+    if large.is_empty() {
+        return Ok(Answer { verdict: answer.verdict, states });
+    }
+    let climbed = climb(program, options, large, budget, progress)?;
+    Ok(Answer { states: states + climbed.states, ..climbed })
 }
 
 /// Explicit search with one bound after the other, until one decides or a limit other than the bound is reached.

@@ -156,6 +156,19 @@ pub fn verify(
     Ok(verify_once(program, options, budget, progress)?.0)
 }
 
+/// Is the program proved correct with one k, and how many states were stored? Nothing is done about an alarm.
+pub(crate) fn prove(
+    program: &Program,
+    options: &AbstractOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> (bool, u64) {
+    let mut search = Search::new(program, options, false);
+    let mut first = FirstFailure::default();
+    let ended = search.run(&mut first, budget, progress);
+    (ended.is_ok() && first.0.is_none(), search.store.len() as u64)
+}
+
 fn verify_once(
     program: &Program,
     options: &AbstractOptions,
