@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use weakspot_model::buffer::MemoryModel;
 
+use crate::units::{mebibytes, seconds};
+
 /// More threads than this help nobody.
 const MAX_JOBS: i64 = 1_024;
 
@@ -117,12 +119,12 @@ pub struct LimitArgs {
     #[arg(short, long, value_name = "N", value_parser = positive(MAX_JOBS), allow_negative_numbers = true)]
     #[arg(help_heading = "Limits")]
     pub jobs: Option<NonZeroUsize>,
-    /// Give up after this many seconds
+    /// Give up after this many seconds (or 500ms, 5m, 1h)
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     #[arg(help_heading = "Limits")]
     pub time_limit: Option<f64>,
-    /// Give up when the tables of the search grow past this many MiB
-    #[arg(long, value_name = "MIB", value_parser = positive(1 << 30), allow_negative_numbers = true)]
+    /// Give up when the tables of the search grow past this many MiB (or 4G)
+    #[arg(long, value_name = "MIB", value_parser = mebibytes, allow_negative_numbers = true)]
     #[arg(help_heading = "Limits")]
     pub memory_limit: Option<NonZeroUsize>,
 }
@@ -439,12 +441,12 @@ pub struct TraceArgs {
     /// How to recognise executions that a store buffer turns into others [default: operational for pso, else sober]
     #[arg(long, value_enum)]
     pub monitor: Option<Monitor>,
-    /// Give up after this many seconds
+    /// Give up after this many seconds (or 500ms, 5m, 1h)
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     #[arg(help_heading = "Limits")]
     pub time_limit: Option<f64>,
-    /// Give up when the tables of the monitor grow past this many MiB [default: 4096]
-    #[arg(long, value_name = "MIB", value_parser = positive(1 << 30), allow_negative_numbers = true)]
+    /// Give up when the tables of the monitor grow past this many MiB (or 4G) [default: 4096]
+    #[arg(long, value_name = "MIB", value_parser = mebibytes, allow_negative_numbers = true)]
     #[arg(help_heading = "Limits")]
     pub memory_limit: Option<NonZeroUsize>,
 }
@@ -494,16 +496,6 @@ fn kept_in_order(text: &str) -> Result<KeptInOrder, String> {
     }
     let number = text.parse().ok().filter(|&number| number <= MAX_K);
     number.map(KeptInOrder::Fixed).ok_or_else(|| format!("neither `auto` nor a number from 0 to {MAX_K}"))
-}
-
-/// A positive number of seconds that fits a duration.
-fn seconds(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if number > 0.0 && std::time::Duration::try_from_secs_f64(number).is_ok() {
-        Ok(number)
-    } else {
-        Err("give a number of seconds greater than 0".to_owned())
-    }
 }
 
 #[cfg(test)]

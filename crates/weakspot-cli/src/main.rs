@@ -16,6 +16,7 @@ mod exit;
 mod input;
 mod output;
 mod progress;
+mod units;
 
 use std::process::ExitCode;
 

@@ -67,6 +67,14 @@ fn numbers_out_of_range_are_refused() {
     }
     refused(&verify(&["--time-limit", "inf"]), &["--time-limit"]);
     refused(&verify(&["--time-limit", "NaN"]), &["--time-limit"]);
+    refused(&verify(&["--time-limit", "3 days"]), &["3 days", "500ms, 90s, 5m, 1h"]);
+    refused(&verify(&["--memory-limit", "lots"]), &["lots", "512M, 4G"]);
+}
+
+#[test]
+fn limits_may_have_units() {
+    let run = workspace().run(&["check", "sb.weak", "--time-limit", "5m", "--memory-limit", "1GiB"]);
+    assert_eq!(run.code, 1, "{run:?}");
 }
 
 #[test]
