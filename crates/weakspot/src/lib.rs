@@ -65,6 +65,10 @@
 //! loom treats `SeqCst` as `AcqRel` and reports correct code (store buffering, Dekker, Peterson, bakery with `SeqCst`);
 //! here `SeqCst` is what it is on the machine. loom explores more than the machine does for relaxed orderings (reads of
 //! old values that no store buffer can cause); here TSO and PSO are exact.
+// Some modules of the integration tests are used by unit tests as well.
+#[cfg(test)]
+extern crate self as weakspot;
+
 mod again;
 pub mod alloc;
 mod builder;

@@ -66,7 +66,7 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
         judge.report.exhaustive = false;
         judge.report.bound.get_or_insert(Bound::NoEnd);
     }
-    let found = std::mem::take(&mut judge.found);
+    let found = judge.take_found();
     let mut report = judge.report;
     if report.failure.is_none() && !found.is_empty() {
         if builder.fail_on != FailOn::Nothing {
@@ -145,7 +145,7 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
                     }
                     let mut bounded = schedules::bounded(builder, runtime, most, None, start);
                     if bounded.found.is_empty() {
-                        bounded.found = judge.found;
+                        bounded.take_over_found(judge);
                     }
                     bounded
                 } else {

@@ -83,11 +83,9 @@ pub struct Violation {
     /// It is one of the execution that fails, and its threads are those of that execution. Otherwise they are those of the
     /// execution it was first seen in.
     pub is_of_harm: bool,
-    /// How often it was told of: at most once in an execution, and not again in those that begin in the same way if their
-    /// common beginning is known to have it. What is known of a beginning depends on what was explored before, and whoever
-    /// takes over a part of the search knows less. So this number, unlike all others of a report, depends on the number of
-    /// workers. To make it the same, each execution would have to be asked for all its violations again, which costs more
-    /// than the exploration itself; at least one is all it says.
+    /// How often it was told of. In executions that begin as an earlier one did it is not told of again if it was in that
+    /// beginning, and an execution may have it more than once. To count executions, each of them would have to be
+    /// asked for all its violations again, which costs more than the exploration itself.
     pub executions: u64,
 }
 
@@ -182,10 +180,10 @@ pub struct Report {
     pub model: MemoryModel,
     /// SC executions that ran to their end: one for each trace.
     pub executions: u64,
-    /// Explorations that turned out to be no executions. In models with loops that wait, their number depends on the number
-    /// of workers: what is known to wait is not tried again, and each worker learns that by itself.
+    /// Explorations that turned out to be no executions.
     pub blocked: u64,
-    /// How often the closure was run.
+    /// How often the closure was run. Several workers run it more often than one does: each begins with a part of the search by
+    /// running it once, and finds out by itself what loops do.
     pub runs: u64,
     /// Events in all.
     pub events: u64,

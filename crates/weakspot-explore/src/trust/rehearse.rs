@@ -27,7 +27,7 @@ const FULL_REHEARSALS: u32 = 4;
 const MANY_ROUNDS: u32 = 100;
 
 /// What is known of waiting that was rehearsed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Rehearsals {
     /// A thread has passed a marker, in any execution.
     pub(super) has_waited: bool,
