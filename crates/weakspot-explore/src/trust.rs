@@ -361,7 +361,7 @@ impl<'s, S: System> Explorer<'s, S> {
             }
         }
         if self.diverged.is_none() {
-            self.rehearse();
+            self.rehearse(visitor)?;
         }
         if self.diverged.is_some() {
             return ControlFlow::Break(());

@@ -178,6 +178,24 @@ fn a_count_is_found() {
     assert_eq!((executions, diverged, left_out), (2, false, vec![LeftOut::Counts]));
 }
 
+/// Looks up to three times in one loop, then in another one for as long as it takes; then at one cell if it has given up in
+/// the first one, and at another one if not.
+fn gives_up(results: &[i64], _: usize) -> (Pending, Token) {
+    let marker = if results.is_empty() || results.len() == 3 { NO_ROUND } else { ROUND };
+    match results.iter().position(|&seen| seen != 0) {
+        None => (Pending::Load(FLAG), marker),
+        Some(rounds) if rounds + 1 == results.len() => (Pending::Load(if rounds < 3 { ONE } else { OTHER }), NO_ROUND),
+        Some(_) => (Pending::Ended, NO_ROUND),
+    }
+}
+
+/// The third look does not end a round: the first loop is over after it, and the second one looks before it waits.
+#[test]
+fn a_second_loop_with_the_same_marker_is_found() {
+    let (executions, diverged, left_out) = explore(&[apart, gives_up, sets_flag], Unseen::Nothing);
+    assert_eq!((executions, diverged, left_out), (2, false, vec![LeftOut::Counts]));
+}
+
 /// The waiting thread comes after the one that minds its own business, except in rehearsals: there only what has to comes
 /// before its rounds.
 #[test]

@@ -414,11 +414,14 @@ fn happened_in(graph: &Graph, order: &[u32], runtime: &Runtime) -> impl Iterator
 
 /// The steps of a linearisation.
 fn steps_of(graph: &Graph, order: &[u32]) -> Vec<ScStep> {
-    let step = |action: &Action| match *action {
+    actions_of(graph, order).iter().filter_map(step_of).collect()
+}
+
+fn step_of(action: &Action) -> Option<ScStep> {
+    match *action {
         Action::Step { thread, choice } => Some((thread.index(), choice)),
         _ => None,
-    };
-    actions_of(graph, order).iter().filter_map(step).collect()
+    }
 }
 
 /// What the log of the run says of an event.
@@ -446,6 +449,19 @@ impl Visitor<Live<'_>> for Judge<'_> {
         let failure = runtime.failure.take();
         let failure = failure.unwrap_or_else(|| panics::take_failure(runtime, u32::from(thread.0), None));
         self.note_failure(graph, runtime, failure)
+    }
+
+    fn failed_after_waiting(&mut self, system: &mut Live<'_>, thread: ThreadId, steps: &[Action]) -> ControlFlow<()> {
+        let runtime = system.runtime;
+        if runtime.counts.borrow().found || runtime.in_the_way.get() {
+            return ControlFlow::Break(());
+        }
+        let failure = runtime.failure.take();
+        let failure = failure.unwrap_or_else(|| panics::take_failure(runtime, u32::from(thread.0), None));
+        let moves: Vec<Move> =
+            steps.iter().filter_map(step_of).map(|(thread, choice)| Move::Step { thread, choice }).collect();
+        let schedule = impact::sc_schedule(self.builder.model, &moves);
+        self.stop(failure, schedule, Timeline::of_run(runtime))
     }
 
     fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {

@@ -213,12 +213,14 @@ pub(super) struct Solo {
     fresh: CellId,
     /// What the thread chose last in the round that is repeated.
     pub(super) choice: Option<i64>,
+    /// What it has chosen in each of its steps, or 0, if somebody wants to know.
+    pub(super) choices: Option<Vec<i64>>,
 }
 
 impl Solo {
     /// A thread on the memory of a graph with so many cells.
     pub(super) fn new(thread: ThreadId, cells: usize) -> Self {
-        Self { thread, memory: FxHashMap::default(), fresh: cells as CellId, choice: None }
+        Self { thread, memory: FxHashMap::default(), fresh: cells as CellId, choice: None, choices: None }
     }
 
     /// Has it used none but these cells?
@@ -519,12 +521,15 @@ impl<S: System> Explorer<'_, S> {
         if let Some(value) = step.written {
             solo.memory.insert(step.cell, value);
         }
+        if let Some(choices) = &mut solo.choices {
+            choices.push(if matches!(pending, Pending::Choose { .. }) { result } else { 0 });
+        }
         self.system.resume(solo.thread, result);
         Some(step)
     }
 
     /// What an event of the graph is as a step; nothing for the reads that a write follows.
-    fn step_of(&self, id: u32) -> Option<Step> {
+    pub(super) fn step_of(&self, id: u32) -> Option<Step> {
         let event = self.graph().event(id);
         let before = || self.graph().event(event.po_prev).value;
         Some(match event.kind {
