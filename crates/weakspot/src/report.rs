@@ -8,6 +8,7 @@ use weakspot_model::buffer::MemoryModel;
 
 use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::impact::{Harm, Impact};
+use crate::replay::Which;
 use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
 use crate::source;
@@ -202,8 +203,8 @@ pub struct Report {
     pub timeline: Option<Timeline>,
     /// Its schedule, for a replay.
     pub schedule: Option<String>,
-    /// Which model of its OS thread this is.
-    pub(crate) number: u32,
+    /// Which model of its test this is.
+    pub(crate) which: Which,
     /// How the model was explored, where that is out of the ordinary.
     pub notes: Vec<String>,
     /// Loops some of whose rounds were not explored.
@@ -241,7 +242,7 @@ impl Report {
             failure: None,
             timeline: None,
             schedule: None,
-            number: 1,
+            which: Which::FIRST,
             violations: Vec::new(),
             notes: Vec::new(),
             left_out: Vec::new(),
@@ -346,7 +347,7 @@ impl Report {
     fn write_harm(&self, f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
         let Harm { failure, timeline, schedule, .. } = harm;
         write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure))?;
-        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.number), Some(timeline)))
+        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), Some(timeline)))
     }
 
     /// What the execution that fails does comes first, with the threads of that execution: in an algorithm that all
@@ -506,7 +507,7 @@ impl fmt::Display for Report {
             write!(f, "\n\n{timeline}")?;
         }
         if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_no_schedule()) {
-            write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.number), self.timeline.as_ref()))?;
+            write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), self.timeline.as_ref()))?;
         }
         self.write_violations(f)?;
         self.write_suggestions(f)?;

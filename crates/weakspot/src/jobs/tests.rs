@@ -8,6 +8,7 @@ use weakspot_testkit::rng::Rng;
 use weakspot_testkit::sketch::Sketch;
 
 use super::automatic::tests::with_workers;
+use crate::replay::Which;
 use crate::report::Bound;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex};
@@ -32,7 +33,7 @@ const MOST: u64 = 2_000;
 /// All of a report but how long it took, how often the closure was run, and which model it was. How much is covered is a
 /// sum of many parts, whose order makes a difference to its last digits.
 fn all_of(report: &mut Report) -> String {
-    report.number = 1;
+    report.which = Which::FIRST;
     if let Some(Failure { kind: FailureKind::Panic { backtrace }, .. }) = &mut report.failure {
         *backtrace = None;
     }
