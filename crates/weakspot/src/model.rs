@@ -85,6 +85,14 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     if !repetition::fails_again(builder, &runtime, &report) {
         report.notes.push(repetition::FAILED_ONCE.to_owned());
     }
+    if let Some(place) = runtime.left_as_it_is.get()
+        && (report.failure.is_some() || matches!(report.impact, Some(Impact::Harmful(_))))
+    {
+        report.notes.push(format!(
+            "the static lock that is used at {place} holds what the execution before has left in it: only data without a \
+             destructor is put back. `weakspot::lazy_static!` makes a static anew in every execution"
+        ));
+    }
     report.note_observed(&runtime);
     report.elapsed = start.elapsed();
     report.verdict = verdict(&report);
