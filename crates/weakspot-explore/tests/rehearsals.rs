@@ -33,7 +33,7 @@ enum Unseen {
     FromRestart(usize),
 }
 
-struct Threads {
+struct Several {
     threads: Vec<Thread>,
     unseen: Unseen,
     results: Vec<Vec<i64>>,
@@ -42,7 +42,7 @@ struct Threads {
     left_out: Vec<LeftOut>,
 }
 
-impl Threads {
+impl Several {
     fn new(threads: &[Thread], unseen: Unseen) -> Self {
         let results = vec![Vec::new(); threads.len()];
         Self { threads: threads.to_vec(), unseen, results, begun: Vec::new(), restarts: 0, left_out: Vec::new() }
@@ -58,7 +58,7 @@ impl Threads {
     }
 }
 
-impl System for Threads {
+impl System for Several {
     fn restart(&mut self) {
         self.restarts += 1;
         self.begun.clear();
@@ -116,11 +116,11 @@ struct Counting {
     complete: u64,
 }
 
-impl Visitor<Threads> for Counting {
-    fn failed(&mut self, _: &Graph, _: &mut Threads, _: ThreadId) -> ControlFlow<()> {
+impl Visitor<Several> for Counting {
+    fn failed(&mut self, _: &Graph, _: &mut Several, _: ThreadId) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
-    fn ended(&mut self, _: &Graph, system: &mut Threads, ending: Ending) -> ControlFlow<()> {
+    fn ended(&mut self, _: &Graph, system: &mut Several, ending: Ending) -> ControlFlow<()> {
         if ending == Ending::Complete {
             self.complete += 1;
             for thread in 0..system.threads() {
@@ -134,7 +134,7 @@ impl Visitor<Threads> for Counting {
 /// What came of exploring everything: executions, whether the system was found not to repeat itself, and which rounds
 /// were left out.
 fn explore(threads: &[Thread], unseen: Unseen) -> (u64, bool, Vec<LeftOut>) {
-    let mut system = Threads::new(threads, unseen);
+    let mut system = Several::new(threads, unseen);
     let mut counting = Counting::default();
     let mut explorer = Explorer::new(&mut system);
     let ended = explorer.run(&mut counting);
@@ -248,7 +248,7 @@ fn a_round_that_sees_something_new_is_no_count() {
 #[test]
 fn an_execution_that_cannot_be_run_again_is_not_judged() {
     let restarts = {
-        let mut system = Threads::new(&[apart, waiting, sets_flag], Unseen::Nothing);
+        let mut system = Several::new(&[apart, waiting, sets_flag], Unseen::Nothing);
         let _ = Explorer::new(&mut system).run(&mut Counting::default());
         system.restarts
     };

@@ -157,14 +157,20 @@ impl Deed {
             Self::Load(cell) => _ = cells[*cell].load(Ordering::Relaxed),
             Self::Locked(lock, deeds) => {
                 let _held = locks[*lock].lock();
-                deeds.iter().for_each(|deed| deed.run(cells, locks));
+                run_all(deeds, cells, locks);
             }
             Self::IfFree(lock, deeds) => {
                 if let Ok(_held) = locks[*lock].try_lock() {
-                    deeds.iter().for_each(|deed| deed.run(cells, locks));
+                    run_all(deeds, cells, locks);
                 }
             }
         }
+    }
+}
+
+fn run_all(deeds: &[Deed], cells: &[AtomicUsize; 2], locks: &[Mutex<()>; 2]) {
+    for deed in deeds {
+        deed.run(cells, locks);
     }
 }
 
@@ -186,10 +192,12 @@ fn programs_with_locks() {
                 let shared = Arc::new(([AtomicUsize::new(0), AtomicUsize::new(0)], [Mutex::new(()), Mutex::new(())]));
                 let start = |deeds: &Vec<Deed>| {
                     let (deeds, shared) = (deeds.clone(), shared.clone());
-                    thread::spawn(move || deeds.iter().for_each(|deed| deed.run(&shared.0, &shared.1)))
+                    thread::spawn(move || run_all(&deeds, &shared.0, &shared.1))
                 };
                 let threads: Vec<_> = threads.iter().map(start).collect();
-                threads.into_iter().for_each(|thread| thread.join().expect("nobody panics"));
+                for thread in threads {
+                    thread.join().expect("nobody panics");
+                }
             }
         });
     }
