@@ -71,7 +71,7 @@ use weakspot_model::ids::ThreadId;
 use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
 use crate::linearise::Lineariser;
 use crate::system::{CellId, LeftOut, Misuse, Pending, Repeated, System, Token};
-use frame::{Alternative, Doomed, Frame, Frames, Item};
+use frame::{Alternative, Doomed, Frame, Frames, Item, UNTOLD};
 use probe::Loops;
 pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
@@ -244,7 +244,9 @@ impl<'s, S: System> Explorer<'s, S> {
                 _ => {}
             }
         }
-        self.extend(visitor)?;
+        let flow = self.extend(visitor);
+        self.note_told();
+        flow?;
         self.backtrack(visitor)
     }
 
@@ -263,10 +265,20 @@ impl<'s, S: System> Explorer<'s, S> {
                 continue;
             };
             let (depth, open) = (self.below.len(), self.frame.items.len());
+            let events = self.counters.events;
             let consistent = self.take_up(item);
             self.share = item.share;
             self.split_share(if self.below.len() == depth { open } else { 0 });
             if !consistent {
+                self.note_told();
+                visitor.covered(self.share);
+                visitor.led_nowhere()?;
+                continue;
+            }
+            if item.is_look && self.goes_on_waiting(item.what) {
+                // Whoever had known that would not have looked at it.
+                self.counters.events = events;
+                self.note_told();
                 visitor.covered(self.share);
                 visitor.led_nowhere()?;
                 continue;
@@ -274,7 +286,9 @@ impl<'s, S: System> Explorer<'s, S> {
             if matches!(item.what, Alternative::Revisit { .. }) {
                 self.judge_rounds_after_revisit();
             }
-            self.extend(visitor)?;
+            let flow = self.extend(visitor);
+            self.note_told();
+            flow?;
             if self.diverged.is_some() {
                 return ControlFlow::Break(());
             }
@@ -298,6 +312,13 @@ impl<'s, S: System> Explorer<'s, S> {
         }
     }
 
+    /// The run is over that has left the newest alternatives open: what has been told of the events that they keep.
+    fn note_told(&mut self) {
+        let Frame { graph, items, .. } = &mut *self.frame;
+        let new = items.iter_mut().rev().take_while(|item| item.told == UNTOLD);
+        graph.note_told(new.map(|item| (item.len, &mut item.told)));
+    }
+
     #[inline]
     fn graph(&self) -> &Graph {
         &self.frame.graph
@@ -309,7 +330,7 @@ impl<'s, S: System> Explorer<'s, S> {
     }
 
     fn push_item(&mut self, len: u32, what: Alternative) {
-        self.frame.items.push(Item { len, what, share: 0.0 });
+        self.frame.items.push(Item::new(len, what));
     }
 
     /// Adds events until nothing can be added, then tells the visitor.
@@ -340,7 +361,7 @@ impl<'s, S: System> Explorer<'s, S> {
             }
         }
         if self.diverged.is_none() {
-            self.rehearse();
+            self.rehearse(visitor)?;
         }
         if self.diverged.is_some() {
             return ControlFlow::Break(());
@@ -363,9 +384,10 @@ impl<'s, S: System> Explorer<'s, S> {
     }
 
     /// Takes up an alternative of the frame; false if it is inconsistent.
-    fn take_up(&mut self, Item { len, what, .. }: Item) -> bool {
+    fn take_up(&mut self, Item { len, what, told, .. }: Item) -> bool {
         let frame = &mut *self.frame;
         frame.graph.truncate(len);
+        frame.graph.set_told(told);
         if frame.order.len() > len as usize {
             frame.order.retain(|&id| id < len);
         }

@@ -109,6 +109,7 @@ impl Builder {
     /// Explores all executions. Tests of loom may keep something in `std` statics or thread-locals from one execution to
     /// the next, so that executions are not repeated exactly; loom does not mind as long as they look alike. Of these,
     /// random schedules are run.
+    #[track_caller]
     fn explore<F>(&self, body: &Arc<F>) -> Report
     where
         F: Fn() + Sync + Send + 'static,

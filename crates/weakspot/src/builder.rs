@@ -2,11 +2,13 @@
 
 use std::any::TypeId;
 use std::cell::Cell;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Report;
 use crate::failure::SourcePlace;
+use crate::replay::Which;
 use crate::strengthen::Change;
 use weakspot_model::buffer::MemoryModel;
 
@@ -179,10 +181,13 @@ impl Builder {
             crate::rt::fail("a model inside a model: a thread of a model cannot explore another one".to_owned());
         }
         let number = MODELS.replace(MODELS.get() + 1) + 1;
-        let replay = self.replay.as_deref().and_then(|schedule| crate::replay::for_model(schedule, number));
+        let line = Location::caller().line();
+        let line = std::thread::current().name().is_none().then_some(line);
+        let which = Which { number, line };
+        let replay = self.replay.as_deref().and_then(|schedule| crate::replay::for_model(schedule, which));
         let builder = Self { replay: replay.map(str::to_owned), ..self.clone() };
         let mut report = crate::model::check(&builder, &(Arc::new(body) as _), TypeId::of::<F>());
-        report.number = number;
+        report.which = which;
         crate::statistics::record(&report);
         report
     }

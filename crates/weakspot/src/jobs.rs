@@ -2,9 +2,8 @@
 //!
 //! Each worker has an OS thread, a runtime and coroutines of its own; parts of the search go from one to another as in
 //! [`weakspot_explore::parallel`], and what comes of them is put together in the order of a single worker. So the answer
-//! does not depend on how many there are; how often a violation was told of does
-//! ([`Violation::executions`](crate::Violation::executions)), and how many explorations came to nothing because a loop waits
-//! ([`Report::blocked`](crate::Report::blocked)).
+//! does not depend on how many there are, and neither does anything else in the report but the time and how often the closure
+//! was run ([`Report::runs`](crate::Report::runs)): each worker tries out loops by itself.
 //!
 //! # What workers could share
 //! - *Atomics, locks and cells* that are older than a run: statics, and what the closure captured. There is one of them,
@@ -37,12 +36,21 @@ use crate::judge::{Judge, Part};
 use crate::model::{explore, explore_part, may_go_on};
 use crate::report::Bound;
 use crate::rt::observed::Observed;
-use crate::rt::runtime::{LoopsLeftOut, MOST_WORKERS, Runtime};
+use crate::rt::runtime::{MOST_WORKERS, Runtime};
 use crate::rt::state::ThreadNumbers;
 pub(crate) use automatic::{Busy, are_automatic, search_alone_at_first};
 
 /// Executions that one worker explores before there are others.
 const FEW: u64 = 1_000;
+
+fn few() -> u64 {
+    #[cfg(test)]
+    if let Some(few) = tests::FEW.get() {
+        return few;
+    }
+    FEW
+}
+
 /// How many graphs go by between two looks at where the others are.
 const GRAPHS_BETWEEN_LOOKS: u64 = 64;
 
@@ -53,13 +61,18 @@ pub(crate) fn are_possible(builder: &Builder) -> bool {
 
 /// Explores everything.
 pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant) -> Judge<'b> {
-    let judge = explore(builder, runtime, start, Some(FEW));
+    let alone = explore(builder, runtime, start, Some(few()));
     let observed = runtime.counts.borrow().found;
-    if observed || judge.report.bound != Some(Bound::Executions) {
-        return judge;
+    if observed || alone.report.bound != Some(Bound::Executions) {
+        return alone;
     }
     runtime.finish_run(true);
-    explore_together(builder, runtime, start).unwrap_or_else(|_| explore(builder, runtime, start, None))
+    // Everything is explored anew.
+    runtime.loops_left_out.take();
+    let together = explore_together(builder, runtime, start);
+    let mut judge = together.unwrap_or_else(|_| explore(builder, runtime, start, None));
+    judge.first = alone.first;
+    judge
 }
 
 /// The workers were in each other's way.
@@ -73,7 +86,6 @@ struct Office {
     numbers: OnceLock<ThreadNumbers>,
     done: Mutex<Vec<(Key, Part)>>,
     trouble: Mutex<Trouble>,
-    left_out: Mutex<LoopsLeftOut>,
     /// Markers of loops that were found to end by themselves.
     ending_loops: Mutex<FxHashSet<u32>>,
 }
@@ -149,14 +161,13 @@ impl Office {
             self.crew.give_up();
         }
         let stopped = judge.report.failure.is_some();
-        let part = Part { report: judge.report, found: judge.found };
+        let part = judge.into_part(runtime.loops_left_out.take());
         locked(&self.done).push((key.clone(), part));
         self.crew.finish(key, stopped);
     }
 
     /// What a worker has learned of loops.
     fn take_over_loops(&self, runtime: &Runtime) {
-        locked(&self.left_out).append(&mut runtime.loops_left_out.borrow_mut());
         locked(&self.ending_loops).extend(runtime.ending_loops.borrow_mut().drain());
     }
 
@@ -172,12 +183,12 @@ impl Office {
         if trouble.in_the_way {
             return Err(InTheWay);
         }
-        runtime.loops_left_out.borrow_mut().append(&mut locked(&self.left_out));
         runtime.ending_loops.borrow_mut().extend(locked(&self.ending_loops).drain());
         let done = self.done.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (parts, all) = self.crew.in_order(done);
         judge.report.exhaustive &= all;
-        for part in parts {
+        for mut part in parts {
+            runtime.loops_left_out.borrow_mut().append(&mut part.left_out);
             judge.add(part);
         }
         Ok(())
@@ -204,3 +215,6 @@ fn work(builder: &Builder, runtime: &Runtime, start: Instant, office: &Office) {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ use crate::jobs::Colleague;
 use crate::replay::GOES_ON;
 use crate::report::{Bound, Report, Violation};
 use crate::rt::lane::Happened;
-use crate::rt::runtime::Runtime;
+use crate::rt::runtime::{LoopsLeftOut, Runtime};
 use crate::rt::spare::SpareLineariser;
 use crate::rt::system::Live;
 use crate::rt::{Place, panics};
@@ -49,7 +49,13 @@ pub(crate) fn borderlines(found: &[Found]) -> Vec<Borderline> {
 pub(crate) struct Part {
     pub(crate) report: Report,
     pub(crate) found: Vec<Found>,
+    told: Told,
+    pub(crate) left_out: LoopsLeftOut,
 }
+
+/// How often violations were told of, by the addresses of their two places. There is one that is not kept, too: it may be
+/// kept in another part of the search.
+type Told = FxHashMap<(usize, usize), u64>;
 
 /// An execution with a violation.
 pub(crate) struct Evidence {
@@ -80,6 +86,7 @@ pub(crate) struct Judge<'b> {
     pub(crate) colleague: Option<Colleague<'b>>,
     pub(crate) report: Report,
     pub(crate) found: Vec<Found>,
+    told: Told,
     /// What happened in the first execution, if it may have to be compared with another one.
     pub(crate) first: Option<Vec<Happened>>,
 }
@@ -152,6 +159,7 @@ impl<'b> Judge<'b> {
             colleague: None,
             report: Report::new(builder.model),
             found: Vec::new(),
+            told: Told::default(),
             first: None,
         }
     }
@@ -221,13 +229,16 @@ impl<'b> Judge<'b> {
         if matches!(failure.kind, FailureKind::Livelock) {
             schedule.push(GOES_ON);
         }
-        self.stop(runtime, failure, schedule)
+        // Of the orders that the run could have had, that of the schedule.
+        let order = self.lineariser.order();
+        let timeline = Timeline::of(happened_in(graph, order, runtime).map(|(_, happened)| happened), runtime);
+        self.stop(failure, schedule, timeline)
     }
 
-    /// The run that was made last fails.
-    pub(crate) fn stop(&mut self, runtime: &Runtime, failure: Failure, schedule: String) -> ControlFlow<()> {
+    /// An execution fails.
+    pub(crate) fn stop(&mut self, failure: Failure, schedule: String, timeline: Timeline) -> ControlFlow<()> {
         self.report.schedule = Some(schedule);
-        self.report.timeline = Some(Timeline::of_run(runtime));
+        self.report.timeline = Some(timeline);
         self.report.failure = Some(failure);
         ControlFlow::Break(())
     }
@@ -252,7 +263,7 @@ impl<'b> Judge<'b> {
 
     /// Takes over what was found in the next part of the search.
     pub(crate) fn add(&mut self, part: Part) {
-        let Part { report, found } = part;
+        let Part { report, found, told, .. } = part;
         self.report.executions += report.executions;
         self.report.blocked += report.blocked;
         self.report.borderline += report.borderline;
@@ -267,35 +278,46 @@ impl<'b> Judge<'b> {
             self.report.schedule = report.schedule;
         }
         for found in found {
-            match self.number_of(found.key) {
-                Some(known) => self.found[known].violation.executions += found.violation.executions,
-                None if self.found.len() == MOST_VIOLATIONS => {}
-                None => self.found.push(found),
+            if !self.told.contains_key(&found.key) && self.found.len() < MOST_VIOLATIONS {
+                self.found.push(found);
             }
+        }
+        for (key, times) in told {
+            *self.told.entry(key).or_default() += times;
         }
     }
 
-    /// The violation of two places.
-    fn number_of(&self, key: (usize, usize)) -> Option<usize> {
-        self.found.iter().position(|found| found.key == key)
+    /// What was found, as a part of a search that others explore as well.
+    pub(crate) fn into_part(self, left_out: LoopsLeftOut) -> Part {
+        Part { report: self.report, found: self.found, told: self.told, left_out }
+    }
+
+    /// Takes over the violations of another search.
+    pub(crate) fn take_over_found(&mut self, other: Self) {
+        (self.found, self.told) = (other.found, other.told);
+    }
+
+    /// The violations, each with how often it was told of.
+    pub(crate) fn take_found(&mut self) -> Vec<Found> {
+        let mut found = std::mem::take(&mut self.found);
+        for Found { key, violation, .. } in &mut found {
+            violation.executions = self.told.get(key).copied().unwrap_or_default();
+        }
+        found
     }
 
     /// A violation of two accesses was seen in one more execution.
     pub(crate) fn note_violation(&mut self, one: &Happened, other: &Happened, evidence: impl FnOnce() -> Evidence) {
         let address = |place: Place| std::ptr::from_ref(place).addr();
         let key = (address(one.place), address(other.place));
-        let number = match self.number_of(key) {
-            Some(number) => number,
-            None if self.found.len() == MOST_VIOLATIONS => return,
-            None => {
-                let Evidence { borderline, delays } = evidence();
-                let (clause, pair) = delays.map_or_else(Default::default, |delays| (delays.clause, delays.pair));
-                let violation = Violation::of(one, other, pair);
-                self.found.push(Found { key, violation, clause, borderline });
-                self.found.len() - 1
-            }
-        };
-        self.found[number].violation.executions += 1;
+        let times = self.told.entry(key).or_default();
+        *times += 1;
+        if *times == 1 && self.found.len() < MOST_VIOLATIONS {
+            let Evidence { borderline, delays } = evidence();
+            let (clause, pair) = delays.map_or_else(Default::default, |delays| (delays.clause, delays.pair));
+            let violation = Violation::of(one, other, pair);
+            self.found.push(Found { key, violation, clause, borderline });
+        }
     }
 
     /// A thread that does nothing but read the same again and again.
@@ -371,31 +393,35 @@ fn evidence(
 
 /// What happened in a linearisation, and where in it the store is.
 fn execution_of(graph: &Graph, order: &[u32], runtime: &Runtime, store: u32) -> Option<(Vec<Happened>, usize)> {
-    let state = runtime.state();
-    let mut logs: Vec<_> = (0..state.lanes.len())
-        .map(|thread| state.log.iter().filter(move |happened| happened.thread as usize == thread))
-        .collect();
-    let mut write = None;
-    let mut execution = Vec::with_capacity(order.len());
-    for &id in order {
-        let event = graph.event(id);
-        if is_step(event) && !matches!(event.kind, EventKind::WaitWrite) {
-            if id == store {
-                write = Some(execution.len());
-            }
-            execution.push(*logs[event.thread as usize].next()?);
-        }
-    }
-    Some((execution, write?))
+    let events: Vec<(u32, Happened)> = happened_in(graph, order, runtime).collect();
+    let write = events.iter().position(|&(id, _)| id == store)?;
+    Some((events.into_iter().map(|(_, happened)| happened).collect(), write))
+}
+
+/// What the log of the run says of the events of a linearisation that are steps.
+fn happened_in(graph: &Graph, order: &[u32], runtime: &Runtime) -> impl Iterator<Item = (u32, Happened)> {
+    let log = runtime.state().log.clone();
+    let mut next = vec![0; runtime.state().lanes.len()];
+    let resumes = |id: &&u32| is_step(graph.event(**id)) && !matches!(graph.event(**id).kind, EventKind::WaitWrite);
+    order.iter().filter(resumes).filter_map(move |&id| {
+        let thread = graph.event(id).thread;
+        let from = &mut next[thread as usize];
+        let at = *from + log[*from..].iter().position(|happened| happened.thread == thread)?;
+        *from = at + 1;
+        Some((id, log[at]))
+    })
 }
 
 /// The steps of a linearisation.
 fn steps_of(graph: &Graph, order: &[u32]) -> Vec<ScStep> {
-    let step = |action: &Action| match *action {
+    actions_of(graph, order).iter().filter_map(step_of).collect()
+}
+
+fn step_of(action: &Action) -> Option<ScStep> {
+    match *action {
         Action::Step { thread, choice } => Some((thread.index(), choice)),
         _ => None,
-    };
-    actions_of(graph, order).iter().filter_map(step).collect()
+    }
 }
 
 /// What the log of the run says of an event.
@@ -423,6 +449,19 @@ impl Visitor<Live<'_>> for Judge<'_> {
         let failure = runtime.failure.take();
         let failure = failure.unwrap_or_else(|| panics::take_failure(runtime, u32::from(thread.0), None));
         self.note_failure(graph, runtime, failure)
+    }
+
+    fn failed_after_waiting(&mut self, system: &mut Live<'_>, thread: ThreadId, steps: &[Action]) -> ControlFlow<()> {
+        let runtime = system.runtime;
+        if runtime.counts.borrow().found || runtime.in_the_way.get() {
+            return ControlFlow::Break(());
+        }
+        let failure = runtime.failure.take();
+        let failure = failure.unwrap_or_else(|| panics::take_failure(runtime, u32::from(thread.0), None));
+        let moves: Vec<Move> =
+            steps.iter().filter_map(step_of).map(|(thread, choice)| Move::Step { thread, choice }).collect();
+        let schedule = impact::sc_schedule(self.builder.model, &moves);
+        self.stop(failure, schedule, Timeline::of_run(runtime))
     }
 
     fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {

@@ -34,8 +34,8 @@
 //! # How a test is written
 //! As with loom: use [`sync`], [`thread`], [`cell`] and [`hint`] in place of the standard library's, behind a `cfg` or by
 //! a type parameter. Outside a model they behave like the standard library's, so the same build can run ordinary tests.
-//! All of them can be made in constants and statics. Atomics, locks and `OnceLock`s in statics begin anew in each execution;
-//! what a static `Mutex` or `RwLock` holds is not put back.
+//! All of them can be made in constants and statics. Atomics, locks and `OnceLock`s in statics begin anew in each execution.
+//! What a static `Mutex` or `RwLock` holds is put back if it has no destructor (on Linux).
 //!
 //! - The closure must do the same when it is run again: no time, no random numbers, no order of hash maps. A model that
 //!   does not is found out and the first event that differs is named.
@@ -65,6 +65,10 @@
 //! loom treats `SeqCst` as `AcqRel` and reports correct code (store buffering, Dekker, Peterson, bakery with `SeqCst`);
 //! here `SeqCst` is what it is on the machine. loom explores more than the machine does for relaxed orderings (reads of
 //! old values that no store buffer can cause); here TSO and PSO are exact.
+// Some modules of the integration tests are used by unit tests as well.
+#[cfg(test)]
+extern crate self as weakspot;
+
 mod again;
 pub mod alloc;
 mod builder;

@@ -66,7 +66,7 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
         judge.report.exhaustive = false;
         judge.report.bound.get_or_insert(Bound::NoEnd);
     }
-    let found = std::mem::take(&mut judge.found);
+    let found = judge.take_found();
     let mut report = judge.report;
     if report.failure.is_none() && !found.is_empty() {
         if builder.fail_on != FailOn::Nothing {
@@ -84,6 +84,14 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     }
     if !repetition::fails_again(builder, &runtime, &report) {
         report.notes.push(repetition::FAILED_ONCE.to_owned());
+    }
+    if let Some(place) = runtime.left_as_it_is.get()
+        && (report.failure.is_some() || matches!(report.impact, Some(Impact::Harmful(_))))
+    {
+        report.notes.push(format!(
+            "the static lock that is used at {place} holds what the execution before has left in it: only data without a \
+             destructor is put back. `weakspot::lazy_static!` makes a static anew in every execution"
+        ));
     }
     report.note_observed(&runtime);
     report.elapsed = start.elapsed();
@@ -145,7 +153,7 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
                     }
                     let mut bounded = schedules::bounded(builder, runtime, most, None, start);
                     if bounded.found.is_empty() {
-                        bounded.found = judge.found;
+                        bounded.take_over_found(judge);
                     }
                     bounded
                 } else {

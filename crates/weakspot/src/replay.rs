@@ -22,6 +22,22 @@ pub(crate) const GOES_ON: char = '+';
 
 /// Follows a schedule, before the number of the model of the test that it belongs to: a test may have several.
 const NUMBER: char = '@';
+/// Follows that number, before the line of the model, if the test may have several OS threads that explore.
+const LINE: char = ':';
+
+/// Which of the models of a test one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Which {
+    /// Its number on its OS thread, from 1 on.
+    pub(crate) number: u32,
+    /// Its line, if it is not the OS thread of the test. That has a name.
+    pub(crate) line: Option<u32>,
+}
+
+impl Which {
+    /// The first of the test, as far as is known.
+    pub(crate) const FIRST: Self = Self { number: 1, line: None };
+}
 
 /// Moves after which it is given up to wait for the end of a run.
 const LONGEST_WAIT: usize = 100_000;
@@ -58,16 +74,29 @@ pub(crate) fn model_asked_for(schedule: &str) -> Option<MemoryModel> {
 }
 
 /// A schedule of the model of this number, as `WEAKSPOT_REPLAY` takes it.
-pub(crate) fn of_model(schedule: &str, number: u32) -> String {
-    if number > 1 { format!("{schedule}{NUMBER}{number}") } else { schedule.to_owned() }
+pub(crate) fn of_model(schedule: &str, which: Which) -> String {
+    match which {
+        Which { number, line: Some(line) } => format!("{schedule}{NUMBER}{number}{LINE}{line}"),
+        Which::FIRST => schedule.to_owned(),
+        Which { number, line: None } => format!("{schedule}{NUMBER}{number}"),
+    }
 }
 
-/// A schedule, if it belongs to the model of this number, or to all.
-pub(crate) fn for_model(schedule: &str, number: u32) -> Option<&str> {
-    match schedule.trim().rsplit_once(NUMBER).and_then(|(rest, number)| Some((rest, number.parse::<u32>().ok()?))) {
-        Some((rest, of)) => (of == number).then_some(rest),
+/// A schedule, if it belongs to this model, or to all.
+pub(crate) fn for_model(schedule: &str, which: Which) -> Option<&str> {
+    let of = |(rest, text)| Some((rest, parse_which(text)?));
+    match schedule.trim().rsplit_once(NUMBER).and_then(of) {
+        Some((rest, of)) => (of == which).then_some(rest),
         None => Some(schedule),
     }
+}
+
+fn parse_which(text: &str) -> Option<Which> {
+    let (number, line) = match text.split_once(LINE) {
+        Some((number, line)) => (number, Some(line.parse().ok()?)),
+        None => (text, None),
+    };
+    Some(Which { number: number.parse().ok()?, line })
 }
 
 /// A schedule with what is observed in it.

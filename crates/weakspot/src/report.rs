@@ -8,6 +8,7 @@ use weakspot_model::buffer::MemoryModel;
 
 use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::impact::{Harm, Impact};
+use crate::replay::Which;
 use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
 use crate::source;
@@ -83,11 +84,9 @@ pub struct Violation {
     /// It is one of the execution that fails, and its threads are those of that execution. Otherwise they are those of the
     /// execution it was first seen in.
     pub is_of_harm: bool,
-    /// How often it was told of: at most once in an execution, and not again in those that begin in the same way if their
-    /// common beginning is known to have it. What is known of a beginning depends on what was explored before, and whoever
-    /// takes over a part of the search knows less. So this number, unlike all others of a report, depends on the number of
-    /// workers. To make it the same, each execution would have to be asked for all its violations again, which costs more
-    /// than the exploration itself; at least one is all it says.
+    /// How often it was told of. In executions that begin as an earlier one did it is not told of again if it was in that
+    /// beginning, and an execution may have it more than once. To count executions, each of them would have to be
+    /// asked for all its violations again, which costs more than the exploration itself.
     pub executions: u64,
 }
 
@@ -182,10 +181,10 @@ pub struct Report {
     pub model: MemoryModel,
     /// SC executions that ran to their end: one for each trace.
     pub executions: u64,
-    /// Explorations that turned out to be no executions. In models with loops that wait, their number depends on the number
-    /// of workers: what is known to wait is not tried again, and each worker learns that by itself.
+    /// Explorations that turned out to be no executions.
     pub blocked: u64,
-    /// How often the closure was run.
+    /// How often the closure was run. Several workers run it more often than one does: each begins with a part of the search by
+    /// running it once, and finds out by itself what loops do.
     pub runs: u64,
     /// Events in all.
     pub events: u64,
@@ -204,8 +203,8 @@ pub struct Report {
     pub timeline: Option<Timeline>,
     /// Its schedule, for a replay.
     pub schedule: Option<String>,
-    /// Which model of its OS thread this is.
-    pub(crate) number: u32,
+    /// Which model of its test this is.
+    pub(crate) which: Which,
     /// How the model was explored, where that is out of the ordinary.
     pub notes: Vec<String>,
     /// Loops some of whose rounds were not explored.
@@ -243,7 +242,7 @@ impl Report {
             failure: None,
             timeline: None,
             schedule: None,
-            number: 1,
+            which: Which::FIRST,
             violations: Vec::new(),
             notes: Vec::new(),
             left_out: Vec::new(),
@@ -348,7 +347,7 @@ impl Report {
     fn write_harm(&self, f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
         let Harm { failure, timeline, schedule, .. } = harm;
         write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure))?;
-        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.number), Some(timeline)))
+        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), Some(timeline)))
     }
 
     /// What the execution that fails does comes first, with the threads of that execution: in an algorithm that all
@@ -508,7 +507,7 @@ impl fmt::Display for Report {
             write!(f, "\n\n{timeline}")?;
         }
         if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_no_schedule()) {
-            write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.number), self.timeline.as_ref()))?;
+            write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), self.timeline.as_ref()))?;
         }
         self.write_violations(f)?;
         self.write_suggestions(f)?;

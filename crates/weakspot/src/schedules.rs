@@ -48,6 +48,7 @@ use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
 use crate::rt::{Place, panics};
 use crate::strengthen::delays;
+use crate::timeline::Timeline;
 use path::{Path, Snapshot};
 use probe::Probes;
 use trace::Trace;
@@ -299,7 +300,7 @@ impl<'b, 'r> Search<'b, 'r> {
             looks.clear();
             looks.extend(options.moves.iter().map(|what| self.look_of(what.thread())));
             if let Some((was, is)) = self.diverged.or_else(|| choices.compare(&looks)) {
-                return self.judge.stop(self.runtime, not_repeated(was, is), self.schedule());
+                return self.stop(not_repeated(was, is));
             }
             let what = options.moves[choices.choose(&options, self.moves.len())];
             if before != Some(what.thread()) {
@@ -311,7 +312,7 @@ impl<'b, 'r> Search<'b, 'r> {
             if self.moves.len() > self.builder.max_events as usize {
                 let why = too_many_events(self.builder.max_events);
                 let place = self.runtime.state().lanes[what.thread()].place;
-                return self.judge.stop(self.runtime, too_long(what.thread() as u32, place, &why), self.schedule());
+                return self.stop(too_long(what.thread() as u32, place, &why));
             }
         }
     }
@@ -399,8 +400,10 @@ impl<'b, 'r> Search<'b, 'r> {
         }
     }
 
-    fn schedule(&self) -> String {
-        sc_schedule(self.runtime.model, &self.moves)
+    /// The run fails.
+    fn stop(&mut self, failure: Failure) -> ControlFlow<()> {
+        let schedule = sc_schedule(self.runtime.model, &self.moves);
+        self.judge.stop(failure, schedule, Timeline::of_run(self.runtime))
     }
 
     fn take_quiet_steps(&mut self, machine: &mut Buffered<'_, Live<'r>>) {
@@ -476,8 +479,7 @@ impl<'b, 'r> Search<'b, 'r> {
             return ControlFlow::Break(());
         }
         if let Some(failure) = failure {
-            let schedule = self.schedule();
-            return self.judge.stop(runtime, failure, schedule);
+            return self.stop(failure);
         }
         self.watch();
         self.judge.limits()

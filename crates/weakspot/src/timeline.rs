@@ -32,10 +32,16 @@ pub struct Timeline {
 impl Timeline {
     /// The run that was made last.
     pub(crate) fn of_run(runtime: &Runtime) -> Self {
+        let log = runtime.state().log.clone();
+        Self::of(log.into_iter(), runtime)
+    }
+
+    /// What happened in the run that was made last, in another order.
+    pub(crate) fn of(happened: impl Iterator<Item = Happened>, runtime: &Runtime) -> Self {
         let state = runtime.state();
         let threads = state.lanes.iter().enumerate().map(|(number, lane)| thread_name(number, lane.name.as_deref()));
         let threads = threads.collect();
-        let moments = state.log.iter().filter_map(moment).collect();
+        let moments = happened.filter_map(|happened| moment(&happened)).collect();
         Self { moments, threads }
     }
 

@@ -11,8 +11,8 @@ use weakspot::{Builder, FailOn, Report};
 /// What must not depend on the number of workers.
 fn answer(report: &Report) -> String {
     let failure = report.failure.as_ref().map(|failure| (&failure.message, failure.thread));
-    let violations: Vec<_> = report.violations.iter().map(|violation| (&violation.store, &violation.access)).collect();
     let Report { verdict, executions, blocked, events, borderline, exhaustive, schedule, left_out, .. } = report;
+    let violations = &report.violations;
     format!(
         "{verdict:?} {executions} {blocked} {events} {borderline} {exhaustive} {schedule:?} {left_out:?} {failure:?} \
          {violations:?}"

@@ -285,7 +285,10 @@ fn a_schedule_is_of_one_model_of_its_test() {
     }
     let test = |builder: &Builder| [false, false, true, false].map(|fails| builder.check(look(fails)));
     // Each test has an OS thread of its own.
-    let in_test = |builder: Builder| std::thread::spawn(move || test(&builder)).join().unwrap();
+    let in_test = |builder: Builder| {
+        let os_thread = std::thread::Builder::new().name("a_test".to_owned());
+        os_thread.spawn(move || test(&builder)).unwrap().join().unwrap()
+    };
     let reports = in_test(Builder::default());
     assert_eq!(reports.each_ref().map(Report::is_failure), [false, false, true, false]);
     let text = reports[2].to_string();
@@ -296,4 +299,33 @@ fn a_schedule_is_of_one_model_of_its_test() {
     assert_eq!(again.each_ref().map(|report| report.verdict), reports.each_ref().map(|report| report.verdict));
     assert_eq!(again.each_ref().map(|report| report.runs == 1), [false, false, true, false]);
     assert!(again[2].to_string().contains(schedule), "{}", again[2]);
+}
+
+/// A test may also have several OS threads that explore models. They have no names, but each model has its line.
+#[test]
+fn a_schedule_is_of_one_of_several_os_threads() {
+    fn look(fails: bool) {
+        let flag = Arc::new(AtomicUsize::new(0));
+        let other = flag.clone();
+        let storing = thread::spawn(move || other.store(1, SeqCst));
+        assert!(flag.load(SeqCst) == 0 || !fails, "seen");
+        storing.join().unwrap();
+    }
+    let test = |builder: &Builder| {
+        let (one, other) = (builder.clone(), builder.clone());
+        let threads = [
+            std::thread::spawn(move || one.check(|| look(false))),
+            std::thread::spawn(move || other.check(|| look(true))),
+        ];
+        threads.map(|thread| thread.join().unwrap())
+    };
+    let reports = test(&Builder::default());
+    assert_eq!(reports.each_ref().map(Report::is_failure), [false, true]);
+    let text = reports[1].to_string();
+    let (_, line) = text.split_once("WEAKSPOT_REPLAY=").unwrap();
+    let schedule = line.split(' ').next().unwrap();
+    let again = test(&Builder { replay: Some(schedule.to_owned()), ..Builder::default() });
+    assert_eq!(again.each_ref().map(|report| report.verdict), reports.each_ref().map(|report| report.verdict));
+    assert_eq!(again.each_ref().map(|report| report.runs == 1), [false, true]);
+    assert!(again[1].to_string().contains(schedule), "{}", again[1]);
 }

@@ -10,14 +10,18 @@ use weakspot::sync::{Arc, Condvar, Mutex};
 use weakspot::{Bound, Builder, FailureKind, Report, Verdict, thread};
 
 /// One thread stores, while another one does something.
-fn while_one_stores(waits: fn(&AtomicUsize)) -> Report {
-    Builder::default().check(move || {
+fn storing_and(waits: fn(&AtomicUsize)) -> impl Fn() + Send + Sync + 'static {
+    move || {
         let flag = Arc::new(AtomicUsize::new(0));
         let other = flag.clone();
         let storing = thread::spawn(move || other.store(1, SeqCst));
         waits(&flag);
         storing.join().unwrap();
-    })
+    }
+}
+
+fn while_one_stores(waits: fn(&AtomicUsize)) -> Report {
+    Builder::default().check(storing_and(waits))
 }
 
 fn fails(report: &Report) -> bool {
@@ -127,15 +131,7 @@ fn a_function_that_calls_itself_waits_like_a_loop() {
 
 #[test]
 fn a_loop_whose_number_of_rounds_matters_later_is_named() {
-    let waits: [fn(&AtomicUsize); 5] = [
-        |flag| {
-            let mut rounds = 0;
-            while flag.load(SeqCst) == 0 {
-                rounds += 1;
-                thread::yield_now();
-            }
-            assert!(rounds < 3, "{rounds} rounds");
-        },
+    let waits: [fn(&AtomicUsize); 2] = [
         |flag| {
             let mut is_odd = false;
             while flag.load(SeqCst) == 0 {
@@ -153,6 +149,33 @@ fn a_loop_whose_number_of_rounds_matters_later_is_named() {
             if rounds > 50 {
                 flag.store(3, SeqCst);
             }
+        },
+    ];
+    for (number, waits) in waits.into_iter().enumerate() {
+        let report = while_one_stores(waits);
+        assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{number}: {report}");
+        assert!(!report.exhaustive && report.to_string().contains("number of its rounds"), "{number}: {report}");
+    }
+}
+
+/// The schedule of a report leads to the same failure.
+fn fails_again(report: &Report, waits: fn(&AtomicUsize)) {
+    let replay = report.replay().map(str::to_owned);
+    let again = Builder { replay, ..Builder::default() }.check(storing_and(waits));
+    let message = |report: &Report| report.failure.as_ref().map(|failure| failure.message.clone());
+    assert_eq!(message(&again), message(report), "{again}");
+}
+
+#[test]
+fn a_loop_after_which_a_thread_fails_if_it_has_waited_long_is_a_failure() {
+    let waits: [fn(&AtomicUsize); 3] = [
+        |flag| {
+            let mut rounds = 0;
+            while flag.load(SeqCst) == 0 {
+                rounds += 1;
+                thread::yield_now();
+            }
+            assert!(rounds < 3, "{rounds} rounds");
         },
         // With a timeout.
         |flag| {
@@ -181,13 +204,18 @@ fn a_loop_whose_number_of_rounds_matters_later_is_named() {
     ];
     for (number, waits) in waits.into_iter().enumerate() {
         let report = while_one_stores(waits);
+        assert!(fails(&report), "{number}: {report}");
+        assert!(report.failure.as_ref().unwrap().message.contains("rounds"), "{number}: {report}");
+        assert!(report.notes.is_empty(), "{number}: {report}");
+        fails_again(&report, waits);
+        // Who takes scheduling to be fair wants to hear of it, but not as a failure.
+        let report = Builder { fair: true, ..Builder::default() }.check(storing_and(waits));
         assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{number}: {report}");
-        assert!(!report.exhaustive && report.to_string().contains("number of its rounds"), "{number}: {report}");
     }
 }
 
 #[test]
-fn timeouts_that_are_counted_are_named() {
+fn timeouts_that_are_counted_are_a_failure() {
     let report = Builder::default().check(|| {
         let shared = Arc::new((Mutex::new(false), Condvar::new()));
         let other = shared.clone();
@@ -204,7 +232,7 @@ fn timeouts_that_are_counted_are_named() {
         setting.join().unwrap();
         assert!(timeouts < 4, "{timeouts} timeouts");
     });
-    assert_eq!(report.verdict, Verdict::Bounded(Bound::Loops), "{report}");
+    assert!(fails(&report), "{report}");
 }
 
 #[test]

@@ -88,3 +88,61 @@ fn a_model_that_fails_leaves_no_lock_behind() {
     assert_eq!(report.verdict, Verdict::Failed, "{report}");
     weakspot::model(|| drop(HELD.write().unwrap()));
 }
+
+/// What static locks hold is put back: each execution begins with what was there before the model, and so does what
+/// comes after it.
+#[test]
+fn what_static_locks_hold_is_as_new_in_every_execution() {
+    static NUMBER: Mutex<u32> = Mutex::new(5);
+    static PAIR: RwLock<(u8, Option<u64>)> = RwLock::new((1, None));
+    let add = || {
+        *NUMBER.lock().unwrap() += 1;
+        PAIR.write().unwrap().1.get_or_insert(7);
+        assert!(PAIR.try_read().is_ok_and(|pair| pair.0 == 1) || PAIR.read().unwrap().0 == 1);
+        NUMBER.try_lock().map(|mut number| *number += 10).is_ok()
+    };
+    let report = Builder::default().check(move || {
+        assert_eq!(*PAIR.read().unwrap(), (1, None));
+        let thread = thread::spawn(add);
+        let times = u32::from(add()) + u32::from(thread.join().unwrap());
+        assert_eq!(*NUMBER.lock().unwrap(), 7 + 10 * times);
+        assert_eq!(*PAIR.read().unwrap(), (1, Some(7)));
+    });
+    assert!(report.verdict == Verdict::Safe && report.executions > 10 && report.notes.is_empty(), "{report}");
+    assert_eq!((*NUMBER.lock().unwrap(), *PAIR.read().unwrap()), (5, (1, None)));
+}
+
+#[test]
+fn a_static_mutex_that_an_execution_has_poisoned_is_not_poisoned_in_the_next() {
+    static POISONED: Mutex<u32> = Mutex::new(0);
+    let report = Builder::default().check(|| {
+        let thread = thread::spawn(|| {
+            let caught = std::panic::catch_unwind(|| {
+                let _held = POISONED.lock();
+                panic!("on purpose");
+            });
+            assert!(caught.is_err());
+        });
+        let was_poisoned = POISONED.lock().is_err();
+        thread.join().unwrap();
+        assert!(POISONED.is_poisoned());
+        std::hint::black_box(was_poisoned);
+    });
+    assert!(report.verdict == Verdict::Safe && report.executions == 2, "{report}");
+    assert!(!POISONED.is_poisoned());
+}
+
+/// What owns something is not put back, and the report says so if that may be why it fails.
+#[test]
+fn data_with_a_destructor_is_left_as_it_is() {
+    static LIST: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+    let report = Builder::default().check(|| {
+        let thread = thread::spawn(|| LIST.lock().unwrap().push(1));
+        LIST.lock().unwrap().push(2);
+        thread.join().unwrap();
+        assert_eq!(LIST.lock().unwrap().len(), 2);
+    });
+    assert!(report.is_failure(), "{report}");
+    let note = report.notes.iter().find(|note| note.contains("lazy_static")).unwrap_or_else(|| panic!("{report}"));
+    assert!(note.contains("statics.rs"), "{note}");
+}

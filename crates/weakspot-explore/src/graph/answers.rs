@@ -35,6 +35,13 @@ struct Aside {
     overtaken: Place,
 }
 
+/// What has been told, while it is being found out what will have been told in smaller graphs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory {
+    told: u32,
+    aside: usize,
+}
+
 /// A thread and the index of one of its events: what does not change when the events of a graph are numbered anew.
 pub(super) type Place = (u32, u32);
 
@@ -273,7 +280,7 @@ impl Answers {
 
     /// Tells of every access of `len` that has a pending store and has not been told of.
     pub(super) fn tell(&self, len: u32, mut pending: impl FnMut(u32) -> Option<Place>) {
-        for access in self.told.replace(len)..len {
+        for access in self.told.replace(len).max(self.clear.get())..len {
             if let Some(store) = pending(access) {
                 if self.witness.get() == NONE {
                     self.set_witness(access, store);
@@ -282,6 +289,29 @@ impl Answers {
                 self.clear.set(access + 1);
             }
         }
+    }
+
+    /// Of how many accesses has been told, and how much is put aside.
+    pub(super) fn memory(&self) -> Memory {
+        Memory { told: self.told.get(), aside: self.aside.len() }
+    }
+
+    /// Of how many accesses will have been told when only `len` events are left, before the next of which something had
+    /// been put aside so often: what [`Answers::take_back`] would make of it.
+    pub(super) fn told_after_cut(&self, memory: &mut Memory, put_aside: Option<u32>, len: u32) -> u32 {
+        let put_aside = put_aside.map_or(memory.aside, |put_aside| put_aside as usize);
+        while memory.aside > put_aside {
+            memory.aside -= 1;
+            let Aside { change, told, .. } = self.aside[memory.aside];
+            memory.told = memory.told.min(change.first).max(told);
+        }
+        memory.told = memory.told.min(len);
+        memory.told
+    }
+
+    #[inline]
+    pub(super) fn set_told(&self, told: u32) {
+        self.told.set(told);
     }
 
     /// Looks for a witness among the first `len` accesses until there is one or all are clear. Most accesses are of no

@@ -133,6 +133,23 @@ impl Graph {
         self.is_known_borderline()
     }
 
+    /// For events to which the graph will be cut, the newest first: of how many of them will have been told then, if nothing
+    /// more is told.
+    pub(crate) fn note_told<'a>(&self, cuts: impl Iterator<Item = (u32, &'a mut u32)>) {
+        let mut memory = self.answers.memory();
+        for (len, told) in cuts {
+            let put_aside = self.events.get(len as usize).map(|event| event.put_aside);
+            *told = self.answers.told_after_cut(&mut memory, put_aside, len);
+        }
+    }
+
+    /// So many accesses have been told of, and not more.
+    #[inline]
+    pub(crate) fn set_told(&mut self, told: u32) {
+        debug_assert!(told <= self.len(), "what has been told of is there");
+        self.answers.set_told(told);
+    }
+
     /// Asks the question of the newest access, of all others it is answered. A load that is clear would be so if it read
     /// something later in coherence: the store that could be pending for it is the last one that happens before what its
     /// thread did last, which it reads or overtakes in either case, and its past would be greater.

@@ -11,6 +11,22 @@ pub(super) struct Item {
     pub(super) what: Alternative,
     /// Which part of the search this is: where it goes on in several ways, all are taken to be equally large.
     pub(super) share: f64,
+    /// Of how many of the events that are kept a monitor's findings have been told when this is taken up, or [`UNTOLD`]
+    /// until the run that has left it open is over. What was told in the meantime is told again: it depends on who has
+    /// explored what, and what is told must not.
+    pub(super) told: u32,
+    /// It is a look of a thread that has looked there before. If the thread only goes on waiting then, there is nothing
+    /// to explore (`next`).
+    pub(super) is_look: bool,
+}
+
+/// It is not known yet what will have been told.
+pub(super) const UNTOLD: u32 = u32::MAX;
+
+impl Item {
+    pub(super) fn new(len: u32, what: Alternative) -> Self {
+        Self { len, what, share: 0.0, told: UNTOLD, is_look: false }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

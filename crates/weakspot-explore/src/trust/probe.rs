@@ -33,8 +33,8 @@ use weakspot_model::ids::ThreadId;
 
 use super::rehearse::Rehearsals;
 use super::rounds::{Idle, Round};
-use super::{Explorer, FREE, HELD};
-use crate::graph::{Event, EventKind, NONE, Status};
+use super::{Alternative, Explorer, FREE, HELD};
+use crate::graph::{Event, EventKind, Graph, NONE, Status};
 use crate::system::{CellId, LeftOut, Pending, System, Token, Update};
 
 /// Rounds after which a loop is taken to be endless.
@@ -110,6 +110,24 @@ impl Loops {
             self.fates.clear();
         }
         self.fates.insert(history, fate);
+    }
+
+    /// What whoever takes over a part of the search has to know, in whose graph threads have these histories.
+    pub(super) fn for_somebody_else(&self, histories: impl Iterator<Item = u64>) -> Self {
+        let known = |history: u64| self.fates.get(&history).map(|&fate| (history, fate));
+        Self {
+            fates: histories.filter_map(known).collect(),
+            endless: self.endless.clone(),
+            rehearsals: self.rehearsals.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes over what somebody else knows, who explores in the same way.
+    pub(super) fn take_over(&mut self, other: Self) {
+        let Self { fates, endless, rehearsals, .. } = other;
+        self.fates.extend(fates);
+        (self.endless, self.rehearsals) = (endless, rehearsals);
     }
 
     /// How many rounds a loop is tried out for, and for how many passes of a marker if those are more.
@@ -195,12 +213,14 @@ pub(super) struct Solo {
     fresh: CellId,
     /// What the thread chose last in the round that is repeated.
     pub(super) choice: Option<i64>,
+    /// What it has chosen in each of its steps, or 0, if somebody wants to know.
+    pub(super) choices: Option<Vec<i64>>,
 }
 
 impl Solo {
     /// A thread on the memory of a graph with so many cells.
     pub(super) fn new(thread: ThreadId, cells: usize) -> Self {
-        Self { thread, memory: FxHashMap::default(), fresh: cells as CellId, choice: None }
+        Self { thread, memory: FxHashMap::default(), fresh: cells as CellId, choice: None, choices: None }
     }
 
     /// Has it used none but these cells?
@@ -331,43 +351,27 @@ impl<S: System> Explorer<'_, S> {
 
     /// A hash of all results that a thread was given.
     pub(super) fn history(&self, thread: usize) -> u64 {
-        self.history_until(thread, self.graph().thread(thread).last)
+        history_of(self.graph(), thread)
     }
 
-    /// The same up to an event, after which it passed the marker that it has passed last.
     fn history_until(&self, thread: usize, last: u32) -> u64 {
-        let end = self.graph().thread(thread);
-        let mut events = Vec::with_capacity(end.len as usize);
-        let mut id = last;
-        while id != NONE {
-            events.push(id);
-            id = self.graph().event(id).po_prev;
-        }
-        let start = mix(thread as u64, u64::from(end.token.0));
-        events.iter().rev().fold(start, |history, &id| self.extend_history(history, id))
-    }
-
-    fn extend_history(&self, history: u64, id: u32) -> u64 {
-        let event = self.graph().event(id);
-        if !event.kind.is_read() && event.kind != EventKind::Choose {
-            return history;
-        }
-        self.add_to_history(history, event.value, event.source)
-    }
-
-    /// The history with one more result, which is that of a write.
-    fn add_to_history(&self, history: u64, value: i64, source: u32) -> u64 {
-        if is_small(value) || source == NONE {
-            return mix(history, value as u64);
-        }
-        let source = self.graph().event(source);
-        mix(mix(history, u64::MAX - u64::from(source.thread)), u64::from(source.index))
+        history_until(self.graph(), thread, last)
     }
 
     /// Is a thread with this history known to wait if it reads this write?
     pub(super) fn would_wait(&self, history: u64, cell: CellId, source: u32) -> bool {
-        let history = self.add_to_history(history, self.graph().value_of(cell, source), source);
+        let history = add_to_history(self.graph(), history, self.graph().value_of(cell, source), source);
         self.loops.fates.get(&history) == Some(&Fate::Endless)
+    }
+
+    /// The thread of this alternative, which is a look, has had it: does it go on waiting? It has come round its loop if it
+    /// does, so that is found out if it is not known.
+    pub(super) fn goes_on_waiting(&mut self, what: Alternative) -> bool {
+        let Alternative::Source { thread, .. } = what else { return false };
+        if let Some(unsure) = self.loops.unsure.take() {
+            self.find_out(unsure);
+        }
+        self.diverged.is_none() && self.loops.fates.get(&self.history(thread as usize)) == Some(&Fate::Endless)
     }
 
     /// Keeps an answer, and those for the rounds that are alike.
@@ -379,7 +383,7 @@ impl<S: System> Explorer<'_, S> {
         }
         let events = self.events_of(round);
         for left in (0..rounds).rev() {
-            history = events.iter().fold(history, |history, &id| self.extend_history(history, id));
+            history = events.iter().fold(history, |history, &id| extend_history(self.graph(), history, id));
             self.loops.note(history, Fate::Leaves(left));
         }
     }
@@ -517,12 +521,15 @@ impl<S: System> Explorer<'_, S> {
         if let Some(value) = step.written {
             solo.memory.insert(step.cell, value);
         }
+        if let Some(choices) = &mut solo.choices {
+            choices.push(if matches!(pending, Pending::Choose { .. }) { result } else { 0 });
+        }
         self.system.resume(solo.thread, result);
         Some(step)
     }
 
     /// What an event of the graph is as a step; nothing for the reads that a write follows.
-    fn step_of(&self, id: u32) -> Option<Step> {
+    pub(super) fn step_of(&self, id: u32) -> Option<Step> {
         let event = self.graph().event(id);
         let before = || self.graph().event(event.po_prev).value;
         Some(match event.kind {
@@ -537,6 +544,41 @@ impl<S: System> Explorer<'_, S> {
             _ => Step::NOTHING,
         })
     }
+}
+
+/// A hash of all results that a thread was given.
+pub(super) fn history_of(graph: &Graph, thread: usize) -> u64 {
+    history_until(graph, thread, graph.thread(thread).last)
+}
+
+/// The same up to an event, after which it passed the marker that it has passed last.
+fn history_until(graph: &Graph, thread: usize, last: u32) -> u64 {
+    let end = graph.thread(thread);
+    let mut events = Vec::with_capacity(end.len as usize);
+    let mut id = last;
+    while id != NONE {
+        events.push(id);
+        id = graph.event(id).po_prev;
+    }
+    let start = mix(thread as u64, u64::from(end.token.0));
+    events.iter().rev().fold(start, |history, &id| extend_history(graph, history, id))
+}
+
+fn extend_history(graph: &Graph, history: u64, id: u32) -> u64 {
+    let event = graph.event(id);
+    if !event.kind.is_read() && event.kind != EventKind::Choose {
+        return history;
+    }
+    add_to_history(graph, history, event.value, event.source)
+}
+
+/// The history with one more result, which is that of a write.
+fn add_to_history(graph: &Graph, history: u64, value: i64, source: u32) -> u64 {
+    if is_small(value) || source == NONE {
+        return mix(history, value as u64);
+    }
+    let source = graph.event(source);
+    mix(mix(history, u64::MAX - u64::from(source.thread)), u64::from(source.index))
 }
 
 /// Is a value the same in another run? Others may be addresses.

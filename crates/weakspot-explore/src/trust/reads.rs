@@ -2,7 +2,7 @@
 
 use weakspot_model::ids::ThreadId;
 
-use super::{Alternative, Doomed, Explorer, FREE, HELD, bit};
+use super::{Alternative, Doomed, Explorer, FREE, HELD, Item, bit};
 use crate::graph::{Event, EventKind, NONE, Phase, Status};
 use crate::system::{CellId, Misuse, Pending, System, Update};
 
@@ -27,7 +27,9 @@ impl<S: System> Explorer<'_, S> {
                 && !looking.is_some_and(|history| self.would_wait(history, cell, source))
             {
                 let doomed = if self.replays { self.doomed(thread, pending, source, overwritten_by) } else { None };
-                self.push_item(len, Alternative::Source { thread: thread as u32, kind, cell, source, doomed });
+                let what = Alternative::Source { thread: thread as u32, kind, cell, source, doomed };
+                let is_look = looking.is_some() && doomed.is_none();
+                self.frame.items.push(Item { is_look, ..Item::new(len, what) });
             }
         }
         self.take_source(thread, pending, last)

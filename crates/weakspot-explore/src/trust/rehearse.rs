@@ -8,17 +8,23 @@
 //! So executions in which a thread has waited are rehearsed: run again, with more rounds of waiting put in where there is one.
 //! Each is an execution that SC allows: the rounds are those that the thread makes alone at that moment, and they leave
 //! memory as it was. If everything goes on as it did without them, the count does not matter here. If not, the
-//! system is told that what comes of long waiting is left out ([`LeftOut::Counts`]).
+//! system is told that what comes of long waiting is left out ([`LeftOut::Counts`]); and if a thread fails then, that is an
+//! execution that fails like any other, and the visitor is told ([`Visitor::failed_after_waiting`]), unless a thread that
+//! waits so long is taken not to be scheduled fairly.
 //!
 //! That is done the first [`FULL_REHEARSALS`] times that a thread has waited somewhere, and after that whenever the number
 //! of times is a power of two.
 
+use std::ops::ControlFlow;
+
 use rustc_hash::FxHashMap;
 use weakspot_model::ids::ThreadId;
+use weakspot_model::machine::Action;
 
-use super::Explorer;
-use super::probe::{Solo, is_small};
+use super::probe::{Solo, Step, is_small};
+use super::{Explorer, Visitor};
 use crate::graph::{EventKind, NONE, Status};
+use crate::outcome::actions_of;
 use crate::system::{LeftOut, Pending, System, Token};
 
 /// Times that waiting at one point of a thread is rehearsed each time that it comes up.
@@ -27,7 +33,7 @@ const FULL_REHEARSALS: u32 = 4;
 const MANY_ROUNDS: u32 = 100;
 
 /// What is known of waiting that was rehearsed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Rehearsals {
     /// A thread has passed a marker, in any execution.
     pub(super) has_waited: bool,
@@ -48,30 +54,34 @@ struct Wait {
 
 impl<S: System> Explorer<'_, S> {
     /// An execution has come to its end: would it be the same if threads that have waited had waited longer?
-    pub(super) fn rehearse(&mut self) {
+    pub(super) fn rehearse(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
         if !self.loops.rehearsals.has_waited {
-            return;
+            return ControlFlow::Continue(());
         }
         let has_ended = |thread| self.system.pending(ThreadId::new(thread)) == Pending::Ended;
         let is_over =
             |thread| matches!(self.graph().thread(thread).status, Status::Live | Status::Done) && has_ended(thread);
         if !(0..self.graph().width()).all(is_over) {
-            return;
+            return ControlFlow::Continue(());
         }
         let waits = self.waits_to_rehearse();
         if waits.is_empty() {
-            return;
+            return ControlFlow::Continue(());
         }
         // Runs leave their own values in the graph.
         let values: Vec<i64> = self.graph().events().iter().map(|event| event.value).collect();
         for wait in waits {
             if self.goes_another_way(wait, &values) {
+                if let Some((thread, steps)) = self.failing_wait(wait) {
+                    visitor.failed_after_waiting(self.system, thread, &steps)?;
+                }
                 self.loops.rehearsals.counting.push(wait.marker);
                 self.run_until(wait.last);
                 self.system.leave_rounds_out(ThreadId::new(wait.thread), LeftOut::Counts);
             }
         }
         self.run_to_the_end();
+        ControlFlow::Continue(())
     }
 
     /// Where threads of this execution have waited, if it is time to look at that.
@@ -106,8 +116,8 @@ impl<S: System> Explorer<'_, S> {
     /// Runs the execution with more rounds: does it go on as it did, with these values? Nothing if the thread does not go round without a trace,
     /// or does not even come that far.
     fn rehearse_with(&mut self, wait: Wait, rounds: u32, values: &[i64]) -> Option<bool> {
-        let after = self.run_until(wait.last);
-        if self.diverged.take().is_some() || !self.waits_longer(wait, rounds) {
+        let (_, after) = self.run_until(wait.last);
+        if self.diverged.take().is_some() || self.waits_longer(wait, rounds).is_none() {
             return None;
         }
         for id in after {
@@ -124,25 +134,81 @@ impl<S: System> Explorer<'_, S> {
         Some((0..self.graph().width()).all(has_ended))
     }
 
-    /// Lets a thread go round its loop alone; true if it does, all rounds are alike, and each comes to nothing. (A first round
-    /// that is not like the others has seen something new or changed something that is not seen: what comes of it
-    /// is another execution, and explored as such.)
-    fn waits_longer(&mut self, Wait { thread, marker, last }: Wait, rounds: u32) -> bool {
+    /// Runs the execution with so many more rounds that a thread fails, with few if that is enough: who, and all steps. The
+    /// system is left where it fails.
+    fn failing_wait(&mut self, wait: Wait) -> Option<(ThreadId, Vec<Action>)> {
+        if self.loops.is_fair {
+            return None;
+        }
+        let many = MANY_ROUNDS.max(self.loops.exact_rounds + 1);
+        let few = (0..).map(|doublings| 1 << doublings).take_while(|&rounds| rounds < many);
+        few.chain([many]).find_map(|rounds| self.fail_after(wait, rounds))
+    }
+
+    fn fail_after(&mut self, wait: Wait, rounds: u32) -> Option<(ThreadId, Vec<Action>)> {
+        let (before, after) = self.run_until(wait.last);
+        let mut steps = actions_of(self.graph(), &before);
+        if self.diverged.take().is_some() {
+            return None;
+        }
+        let thread = ThreadId::new(wait.thread);
+        let choices = self.waits_longer(wait, rounds)?;
+        steps.extend(choices.into_iter().map(|choice| Action::Step { thread, choice }));
+        for id in after {
+            self.repeat(id, NONE, None);
+            if self.diverged.take().is_some() {
+                return None;
+            }
+            steps.extend(actions_of(self.graph(), &[id]));
+            let thread = ThreadId(self.graph().event(id).thread as u16);
+            if self.system.pending(thread) == Pending::Failed {
+                return Some((thread, steps));
+            }
+        }
+        None
+    }
+
+    /// Lets a thread go round its loop alone: what it chose in each step, if each round comes to nothing. (A first round that is
+    /// like neither what the thread did before nor the rounds after it has seen something new, or changed something that is
+    /// not seen: what comes of it is another execution, and explored as such. A later one that is different is so because
+    /// of the number of rounds: the thread has given up looking in one loop and looks in the next.)
+    fn waits_longer(&mut self, Wait { thread, marker, last }: Wait, rounds: u32) -> Option<Vec<i64>> {
         if self.system.marker(ThreadId::new(thread)) != marker {
-            return false;
+            return None;
         }
         let cells = self.graph().cell_count();
         let mut solo = Solo::new(ThreadId::new(thread), cells);
-        solo.choice = self.last_choice(last);
-        let mut first = None;
-        (0..rounds).all(|_| {
+        (solo.choice, solo.choices) = (self.last_choice(last), Some(Vec::new()));
+        // The first round, if it was another one than the thread has made before.
+        let mut strange = None;
+        let is_without_trace = (0..rounds).all(|number| {
             let (round, comes_round) = self.solo_round(&mut solo, last, marker);
-            let is_alike = first.get_or_insert_with(|| round.clone()) == &round;
+            let is_alike = strange.as_ref().is_none_or(|first| *first == round);
+            if number == 0 && !self.ends_with(last, &round) {
+                strange = Some(round);
+            }
             comes_round
                 && is_alike
                 && solo.has_cells(cells)
                 && solo.written().all(|(cell, value)| self.value_at(cell, last) == value)
-        })
+        });
+        solo.choices.filter(|_| is_without_trace)
+    }
+
+    /// Are these steps what the thread of an event did last, up to the event?
+    fn ends_with(&self, last: u32, steps: &[Step]) -> bool {
+        let mut id = last;
+        for step in steps.iter().rev() {
+            let mut own = None;
+            while id != NONE && own.is_none() {
+                own = self.step_of(id);
+                id = self.graph().event(id).po_prev;
+            }
+            if own != Some(*step) {
+                return false;
+            }
+        }
+        true
     }
 
     /// What the thread of an event has chosen last, up to the event: that a wait with a timeout was over, if that was the round.
@@ -154,8 +220,8 @@ impl<S: System> Explorer<'_, S> {
         (id != NONE).then(|| self.graph().event(id).value)
     }
 
-    /// Runs what happens before an event, and the event: what is left, in an order.
-    fn run_until(&mut self, last: u32) -> Vec<u32> {
+    /// Runs what happens before an event, and the event: what that is, and what is left, in an order.
+    fn run_until(&mut self, last: u32) -> (Vec<u32>, Vec<u32>) {
         let ordered = self.lineariser.linearise(&self.frame.graph);
         debug_assert!(ordered, "a graph that is judged is consistent");
         let order = self.lineariser.take_order();
@@ -164,6 +230,6 @@ impl<S: System> Explorer<'_, S> {
             order.iter().partition(|&&id| id == last || graph.happens_before(id, last));
         self.lineariser.give_back(order);
         self.run_along(&before, NONE, None);
-        after
+        (before, after)
     }
 }

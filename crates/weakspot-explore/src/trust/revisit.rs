@@ -82,7 +82,7 @@ impl<S: System> Explorer<'_, S> {
             }
             let splits_atomic = next != NONE && graph.event(next).kind.is_exclusive_write();
             if !splits_atomic && (!kind.is_exclusive_write() || place == co_prev) {
-                items.push(Item { len: write + 1, what: Alternative::Revisit { read, after: place }, share: 0.0 });
+                items.push(Item::new(write + 1, Alternative::Revisit { read, after: place }));
             }
             if place == NONE {
                 break;

@@ -3,12 +3,16 @@
 //! A subtree is a graph and one alternative to it: nothing else is needed, because branches share nothing. What is given
 //! away is the alternative that would be taken up last, which tends to be the largest. Tokens mean nothing to another
 //! system, so whoever takes a subtree runs its threads again, once.
+//!
+//! What is known of loops goes with it: of those that threads of the graph rest in, because that is asked again in the
+//! end, and how well each loop has been tried out, so that it is not taken for a new one.
 
 use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 use weakspot_model::ids::ThreadId;
 
+use super::probe::{Loops, history_of};
 use super::{Explorer, Frame, Item, Visitor};
 use crate::graph::Graph;
 use crate::system::{System, Token};
@@ -19,6 +23,7 @@ pub struct Subtree {
     graph: Graph,
     order: Vec<u32>,
     item: Item,
+    loops: Loops,
 }
 
 impl<S: System> Explorer<'_, S> {
@@ -30,13 +35,16 @@ impl<S: System> Explorer<'_, S> {
         let mut graph = frame.graph.clone();
         graph.truncate(item.len);
         let order = frame.order.iter().copied().filter(|&id| id < item.len).collect();
-        Some(Subtree { graph, order, item })
+        let histories = (0..graph.width()).map(|thread| history_of(&graph, thread));
+        let loops = self.loops.for_somebody_else(histories);
+        Some(Subtree { graph, order, item, loops })
     }
 
     /// Explores a subtree that another explorer of the same system gave away.
     pub fn run_subtree(&mut self, subtree: Subtree, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
-        let Subtree { graph, order, item } = subtree;
+        let Subtree { graph, order, item, loops } = subtree;
         self.below.clear();
+        self.loops.take_over(loops);
         *self.frame = Frame { graph, items: vec![item], order };
         self.frame.graph.set_above(None);
         if !self.replays {

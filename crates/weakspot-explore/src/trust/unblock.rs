@@ -80,6 +80,7 @@ impl<S: System> Explorer<'_, S> {
         let Alternative::Revisit { read, after } = what else { return false };
         visitor.covered(self.share);
         self.share = share;
+        self.note_told();
         if !self.open_revisit(read, after) {
             return false;
         }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use weakspot_model::ids::ThreadId;
+use weakspot_model::machine::Action;
 
 use super::Subtree;
 use crate::graph::Graph;
@@ -37,6 +38,11 @@ pub enum Ending {
 pub trait Visitor<S: System> {
     /// A thread has just failed: its last event is the newest of the graph that belongs to it.
     fn failed(&mut self, graph: &Graph, system: &mut S, thread: ThreadId) -> ControlFlow<()>;
+
+    /// An execution in which a thread has waited fails if it waits longer. These are its steps; there is no graph of it.
+    fn failed_after_waiting(&mut self, _system: &mut S, _thread: ThreadId, _steps: &[Action]) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// A graph that cannot be extended.
     fn ended(&mut self, graph: &Graph, system: &mut S, ending: Ending) -> ControlFlow<()>;

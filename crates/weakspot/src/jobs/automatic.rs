@@ -218,4 +218,4 @@ fn judge_failure(builder: &Builder, runtime: &Runtime, report: &Report) -> Outco
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -21,7 +21,7 @@ impl Runtime {
     /// Brings the threads of the run to their end, or leaves them behind.
     pub(crate) fn finish_run(&self, may_go_on: bool) {
         if self.is_over() {
-            return self.state().give_values_back();
+            return self.state().give_back();
         }
         self.mode.set(Mode::Free);
         if may_go_on && self.failure.borrow().is_none() {
@@ -34,7 +34,7 @@ impl Runtime {
             let _ = self.end_run();
         } else {
             self.storage.abandon();
-            self.state().give_values_back();
+            self.state().give_back();
         }
         self.failure.take();
         self.mode.set(Mode::Explored);

@@ -35,6 +35,7 @@ mod calls;
 pub(crate) mod causality;
 pub(crate) mod counts;
 pub(crate) mod finish;
+pub(crate) mod kept;
 pub(crate) mod lane;
 mod local;
 mod memory;

@@ -115,6 +115,8 @@ pub(crate) struct Runtime {
     pub(crate) ending_loops: RefCell<FxHashSet<u32>>,
     /// Loops some of whose rounds were not explored.
     pub(crate) loops_left_out: RefCell<LoopsLeftOut>,
+    /// Where a static lock was used whose data is not put back.
+    pub(crate) left_as_it_is: Cell<Option<Place>>,
     /// Calls with which loops say that they wait.
     calls: RefCell<Calls>,
     /// Why the run has failed.
@@ -155,6 +157,7 @@ impl Runtime {
             counts: RefCell::new(counts),
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
+            left_as_it_is: Cell::new(None),
             calls: RefCell::default(),
             failure: RefCell::new(None),
             freed,
@@ -545,7 +548,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        self.state.get_mut().give_values_back();
+        self.state.get_mut().give_back();
         self.state.get_mut().homes.publish();
         self.freed.release();
         slot::runs_end(self.number, self.worker());

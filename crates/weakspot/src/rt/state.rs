@@ -5,6 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use super::causality::Causality;
+use super::kept::Kept;
 use super::lane::{Happened, Lane};
 use super::memory::Birth;
 use super::objects::Object;
@@ -37,6 +38,8 @@ pub(crate) struct State {
     pub(crate) births: Vec<Birth>,
     /// What is known to happen next.
     pub(crate) script: Script,
+    /// What static locks held before the run.
+    pub(super) kept: Vec<Kept>,
 }
 
 impl State {
@@ -58,6 +61,7 @@ impl State {
             open: Vec::new(),
             births: Vec::new(),
             script: Script::default(),
+            kept: Vec::new(),
         }
     }
 
@@ -84,7 +88,7 @@ impl State {
     /// Forgets what happened in a run.
     pub(super) fn forget_run(&mut self) {
         self.lanes.iter_mut().for_each(Lane::reset);
-        self.give_values_back();
+        self.give_back();
         self.objects.clear();
         self.bound.clear();
         self.causality.reset();

@@ -83,7 +83,7 @@ impl Runtime {
         self.state().lanes[0].suspender = std::ptr::null();
         self.thread.set(0);
         let ended = enter(self, || self.storage.end_run());
-        self.state().give_values_back();
+        self.state().give_back();
         self.mode.set(mode);
         ended.and_then(|()| self.counts.borrow().check_leaks())
     }

@@ -4,8 +4,10 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::causality::Sync;
+use super::kept::Data;
 use super::lane::Effect;
 use super::objects::Stamp;
+use super::runtime::Runtime;
 use super::{Place, current};
 
 /// What an update makes of the value.
@@ -41,12 +43,7 @@ impl Word {
     /// The same, said to be somewhere else.
     pub(crate) fn update_at(&self, place: Place, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
         let runtime = current().expect("a state word is updated inside a model only");
-        let object = self.stamp.object(
-            runtime,
-            || self.value.load(Ordering::Relaxed),
-            |first| self.value.store(first, Ordering::Relaxed),
-            place,
-        );
+        let object = self.object(runtime, place);
         let probe = |value: Option<u64>| {
             let value = value.unwrap_or_else(|| self.value.load(Ordering::Relaxed));
             let effect = match step(value) {
@@ -66,6 +63,26 @@ impl Word {
         };
         runtime.synchronise_rmw(object, sync, written);
         old
+    }
+
+    /// The number in this run.
+    fn object(&self, runtime: &Runtime, place: Place) -> u32 {
+        self.stamp.object(
+            runtime,
+            || self.value.load(Ordering::Relaxed),
+            |first| self.value.store(first, Ordering::Relaxed),
+            place,
+        )
+    }
+
+    /// The current run is about to use the word of a lock with this data.
+    pub(crate) fn keep(&self, data: Data<'_>, place: Place) {
+        if let Some(runtime) = current()
+            && self.stamp.used(runtime).is_none()
+        {
+            self.object(runtime, place);
+            runtime.keep(data, place);
+        }
     }
 
     /// One event that only reads.

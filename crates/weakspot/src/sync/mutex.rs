@@ -8,7 +8,9 @@ use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
+use crate::rt::kept::Data;
 use crate::rt::objects::Stamp;
+use crate::rt::runtime::Runtime;
 use crate::rt::{self, Place};
 
 /// A mutex. It poisons as the standard library's does.
@@ -65,11 +67,20 @@ impl Lock {
         Self { outside: std::sync::Mutex::new(()), poisoned: AtomicBool::new(false), stamp: Stamp::new() }
     }
 
-    fn acquire(&self, place: Place) -> Hold<'_> {
+    /// The object in this run of a lock with this data.
+    fn object(&self, runtime: &Runtime, data: Data<'_>, place: Place) -> u32 {
+        self.stamp.used(runtime).unwrap_or_else(|| {
+            let object = self.stamp.plain_object(runtime, place);
+            runtime.keep(data, place);
+            object
+        })
+    }
+
+    fn acquire(&self, data: Data<'_>, place: Place) -> Hold<'_> {
         let held = match rt::current() {
             None => Held::Outside(self.outside.lock().unwrap_or_else(PoisonError::into_inner)),
             Some(runtime) => {
-                let object = self.stamp.plain_object(runtime, place);
+                let object = self.object(runtime, data, place);
                 runtime.lock(object, "Mutex::lock", place);
                 Held::Model { object }
             }
@@ -78,7 +89,7 @@ impl Lock {
     }
 
     /// Acquires it if it is free.
-    fn try_acquire(&self, place: Place) -> Option<Hold<'_>> {
+    fn try_acquire(&self, data: Data<'_>, place: Place) -> Option<Hold<'_>> {
         let held = match rt::current() {
             None => match self.outside.try_lock() {
                 Ok(guard) => Held::Outside(guard),
@@ -86,7 +97,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => return None,
             },
             Some(runtime) => {
-                let object = self.stamp.plain_object(runtime, place);
+                let object = self.object(runtime, data, place);
                 if !runtime.try_lock(object, "Mutex::try_lock", place) {
                     return None;
                 }
@@ -134,16 +145,20 @@ impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is free and acquires it.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        self.guard(self.lock.acquire(Location::caller()))
+        self.guard(self.lock.acquire(self.data(), Location::caller()))
     }
 
     /// Acquires the mutex if it is free.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        match self.lock.try_acquire(Location::caller()) {
+        match self.lock.try_acquire(self.data(), Location::caller()) {
             Some(hold) => Ok(self.guard(hold)?),
             None => Err(TryLockError::WouldBlock),
         }
+    }
+
+    fn data(&self) -> Data<'_> {
+        Data::new(&self.data, &self.lock.poisoned)
     }
 
     fn guard<'a>(&'a self, hold: Hold<'a>) -> LockResult<MutexGuard<'a, T>> {

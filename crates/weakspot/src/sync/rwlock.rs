@@ -8,6 +8,7 @@ use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
+use crate::rt::kept::Data;
 use crate::rt::{self, Place, Step, Sync as Synchronises, Word};
 
 /// The word of a lock that a writer has.
@@ -109,6 +110,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         if rt::in_model() {
+            self.word.keep(self.data(), Location::caller());
             self.word.update("RwLock::read", Synchronises::Acquire, add_reader);
             return self.reader(None, Location::caller());
         }
@@ -119,6 +121,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         if rt::in_model() {
+            self.word.keep(self.data(), Location::caller());
             self.word.update("RwLock::write", Synchronises::Acquire, add_writer);
             return self.writer(None, Location::caller());
         }
@@ -131,6 +134,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         if rt::in_model() {
+            self.word.keep(self.data(), Location::caller());
             let found = self.word.update("RwLock::try_read", Synchronises::Acquire, |word| or_keep(add_reader(word)));
             if add_reader(found) == Step::Block {
                 return Err(TryLockError::WouldBlock);
@@ -144,6 +148,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         if rt::in_model() {
+            self.word.keep(self.data(), Location::caller());
             let found = self.word.update("RwLock::try_write", Synchronises::Acquire, |word| or_keep(add_writer(word)));
             if add_writer(found) == Step::Block {
                 return Err(TryLockError::WouldBlock);
@@ -153,6 +158,10 @@ impl<T: ?Sized> RwLock<T> {
         let turn = unless_poisoned(self.turn.try_lock())?;
         let alone = unless_poisoned(self.outside.try_write())?;
         Ok(self.writer(Some(Turn { alone, turn }), Location::caller())?)
+    }
+
+    fn data(&self) -> Data<'_> {
+        Data::new(&self.data, &self.poisoned)
     }
 
     fn reader<'a>(

@@ -75,7 +75,8 @@ pub fn run(program: &Shared<Program>) -> (Vec<i64>, Vec<Vec<i64>>) {
             thread::spawn(move || run_thread(&program, number, &cells))
         })
         .collect();
-    let registers: Vec<Vec<i64>> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    let registers: Vec<Vec<i64>> =
+        threads.into_iter().map(|thread| thread.join().expect("a thread that fails ends the model")).collect();
     run_final(program, &cells, &registers);
     (cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect(), registers)
 }

@@ -19,8 +19,8 @@ thread_local! {
 /// What must not depend on the workers.
 fn answer(report: &Report) -> String {
     let failure = report.failure.as_ref().map(|failure| (&failure.message, failure.thread));
-    let violations: Vec<_> = report.violations.iter().map(|violation| (&violation.store, &violation.access)).collect();
-    let Report { verdict, executions, blocked, borderline, exhaustive, schedule, left_out, notes, .. } = report;
+    let Report { verdict, executions, blocked, borderline, exhaustive, schedule, left_out, notes, violations, .. } =
+        report;
     format!(
         "{verdict:?} {executions} {blocked} {borderline} {exhaustive} {schedule:?} {left_out:?} {notes:?} {failure:?} \
          {violations:?}"
@@ -28,7 +28,11 @@ fn answer(report: &Report) -> String {
 }
 
 /// Checks a model with workers that join after some executions.
-fn with_workers<B: Fn() + Send + Sync + 'static>(builder: &Builder, workers: usize, body: B) -> Report {
+pub(in crate::jobs) fn with_workers<B: Fn() + Send + Sync + 'static>(
+    builder: &Builder,
+    workers: usize,
+    body: B,
+) -> Report {
     WORKERS.set(Some(workers));
     let report = builder.check(body);
     WORKERS.set(None);
