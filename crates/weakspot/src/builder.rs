@@ -29,8 +29,8 @@ pub struct Builder {
     pub model: MemoryModel,
     /// Explore schedules with at most this many preemptions only (`WEAKSPOT_MAX_PREEMPTIONS`).
     pub max_preemptions: Option<u32>,
-    /// Give up after this many executions, those that ended blocked included; one is always made. A hundred explorations that
-    /// come to nothing count as one. With a `seed`: how many schedules are tried.
+    /// Give up after this many executions, those that ended blocked included; one is always made. So do a hundred times as
+    /// many explorations that come to nothing (10,000 at least). With a `seed`: how many schedules are tried.
     pub max_executions: Option<u64>,
     /// Events that one execution may have.
     pub max_events: u32,

@@ -126,7 +126,7 @@ impl Clock {
 /// After which part of the time it gives up if it would need how many times all of it.
 const IN_VAIN: [(f64, f64); 3] = [(1.0 / 30.0, 1_000.0), (0.1, 100.0), (0.5, 10.0)];
 
-/// So many explorations that come to nothing count as one execution, where these are limited.
+/// So many times as many explorations may come to nothing, where executions are limited; and some more where there are few.
 const FRUITLESS: u64 = 100;
 
 /// Pairs of places whose violations are kept.
@@ -172,12 +172,10 @@ impl<'b> Judge<'b> {
         self.stops_at = Some(self.clock.last + time);
     }
 
-    /// Are there as many executions as there may be? Explorations that come to nothing count a little, because there may be
-    /// very many of them between two executions; but there has to be time to find the first one.
+    /// Are there as many executions as there may be? There is one at least, unless very many explorations come to nothing: these
+    /// end a search as well.
     fn is_enough(&self, most: u64) -> bool {
-        let explored = self.explored();
-        let patience = if explored == 0 { most.max(FRUITLESS) } else { most - explored.min(most) };
-        self.nowhere / FRUITLESS >= patience
+        self.explored() >= most.max(1) || self.nowhere / FRUITLESS >= most.max(FRUITLESS)
     }
 
     /// Executions so far, those that ended blocked included.

@@ -410,5 +410,5 @@ fn the_limit_of_executions_also_counts_what_comes_to_nothing() {
         }
     });
     assert_eq!(report.verdict, Verdict::Bounded(Bound::Executions), "{report}");
-    assert!(report.executions > 0 && report.runs < 5_000, "{report}");
+    assert!(report.executions > 0 && report.runs < 20_000, "{report}");
 }

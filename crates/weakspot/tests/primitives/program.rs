@@ -135,6 +135,14 @@ pub fn program(random: &mut Random) -> (Kind, Program) {
         own
     };
     let mut program: Program = (0..threads).map(|me| thread(me, random)).collect();
+    if kind == Kind::Barrier && random.below(4) > 0 {
+        // Otherwise most of them wait for somebody who does not come.
+        let meetings = 1 + random.below(2);
+        for thread in &mut program {
+            thread.retain(|act| *act != Act::Meet);
+            (0..meetings).for_each(|_| thread.insert(random.below(thread.len() + 1), Act::Meet));
+        }
+    }
     if kind == Kind::Channel(Some(1)) {
         // Who waits for room comes before who only tries, which is not so in `std`: all of them wait, or none.
         let waits = random.below(2) == 0;
