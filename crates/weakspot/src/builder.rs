@@ -31,8 +31,8 @@ pub struct Builder {
     pub model: MemoryModel,
     /// Explore schedules with at most this many preemptions only (`WEAKSPOT_MAX_PREEMPTIONS`).
     pub max_preemptions: Option<u32>,
-    /// Give up after this many executions, those that ended blocked included; one is always made. With a `seed`: how many
-    /// schedules are tried.
+    /// Give up after this many executions, those that ended blocked included; one is always made. So do a hundred times as
+    /// many explorations that come to nothing (10,000 at least). With a `seed`: how many schedules are tried.
     pub max_executions: Option<u64>,
     /// Events that one execution may have.
     pub max_events: u32,
@@ -151,9 +151,10 @@ impl Builder {
     /// Everything explored, with what the `WEAKSPOT_*` variables of the environment say.
     ///
     /// # Panics
-    /// If one of them is not what it should be.
+    /// If one of them is not what it should be, or the name of one is misspelt.
     #[track_caller]
     pub fn new() -> Self {
+        crate::environment::check_names();
         let mut builder = Self::default();
         if let Some(model) = variable("WEAKSPOT_MODEL") {
             builder.model = match model.trim().to_ascii_lowercase().as_str() {

@@ -72,6 +72,8 @@ pub(crate) struct Judge<'b> {
     lineariser: SpareLineariser,
     clock: Clock,
     graphs: u64,
+    /// Explorations that came to nothing.
+    nowhere: u64,
     /// Executions after which it gives up.
     pub(crate) most: Option<u64>,
     /// Time after which it gives up, as if there had been too many executions.
@@ -131,6 +133,9 @@ impl Clock {
 /// After which part of the time it gives up if it would need how many times all of it.
 const IN_VAIN: [(f64, f64); 3] = [(1.0 / 30.0, 1_000.0), (0.1, 100.0), (0.5, 10.0)];
 
+/// So many times as many explorations may come to nothing, where executions are limited; and some more where there are few.
+const FRUITLESS: u64 = 100;
+
 /// Pairs of places whose violations are kept.
 const MOST_VIOLATIONS: usize = 32;
 /// A thread that reads the same value at the same place so often in a row goes round a loop.
@@ -138,7 +143,8 @@ const ENDLESS: usize = 2_000;
 
 impl<'b> Judge<'b> {
     pub(crate) fn new(builder: &'b Builder, start: Instant) -> Self {
-        let kind = match builder.model {
+        let model = builder.model;
+        let kind = match model {
             _ if !builder.monitor => None,
             MemoryModel::Sc => None,
             MemoryModel::Tso => Some(MonitorKind::Sober),
@@ -151,13 +157,14 @@ impl<'b> Judge<'b> {
             lineariser: SpareLineariser::take(),
             clock: Clock::new(start),
             graphs: 0,
+            nowhere: 0,
             most: builder.max_executions,
             patience: None,
             hopeful_since: None,
             stops_at: None,
             is_long: false,
             colleague: None,
-            report: Report::new(builder.model),
+            report: Report { watched: if builder.monitor { model } else { MemoryModel::Sc }, ..Report::new(model) },
             found: Vec::new(),
             told: Told::default(),
             first: None,
@@ -173,6 +180,12 @@ impl<'b> Judge<'b> {
         self.stops_at = Some(self.clock.last + time);
     }
 
+    /// Are there as many executions as there may be? There is one at least, unless very many explorations come to nothing: these
+    /// end a search as well.
+    fn is_enough(&self, most: u64) -> bool {
+        self.explored() >= most.max(1) || self.nowhere / FRUITLESS >= most.max(FRUITLESS)
+    }
+
     /// Executions so far, those that ended blocked included.
     pub(crate) fn explored(&self) -> u64 {
         self.report.executions + self.report.blocked
@@ -183,7 +196,7 @@ impl<'b> Judge<'b> {
         if self.colleague.as_ref().is_some_and(|colleague| colleague.is_needless(self.graphs)) {
             return ControlFlow::Break(());
         }
-        if self.most.is_some_and(|most| self.explored() >= most) {
+        if self.most.is_some_and(|most| self.is_enough(most)) {
             self.report.bound = Some(Bound::Executions);
         } else if (self.patience.is_some() || self.builder.max_duration.is_some() || self.stops_at.is_some())
             && let Some(elapsed) = self.clock.look()
@@ -505,6 +518,7 @@ impl Visitor<Live<'_>> for Judge<'_> {
     }
 
     fn led_nowhere(&mut self) -> ControlFlow<()> {
+        self.nowhere += 1;
         self.limits()
     }
 

@@ -73,6 +73,7 @@ mod again;
 pub mod alloc;
 mod builder;
 pub mod cell;
+mod environment;
 mod failure;
 pub mod future;
 pub mod hint;

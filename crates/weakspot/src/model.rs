@@ -16,6 +16,7 @@ use crate::jobs::Busy;
 use crate::judge::{Found, Judge, borderlines};
 use crate::repetition::Difference;
 use crate::report::{Bound, LoopLeftOut, Report, Verdict};
+use crate::rt::lane::Operation;
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::statics::Claim;
 use crate::rt::system::Live;
@@ -336,9 +337,11 @@ pub(crate) const WHAT_DIFFERS: &str = "Time, random numbers, the order of hash m
 fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
     let state = runtime.state();
     let lane = &state.lanes[divergence.thread.index()];
+    let is_same = kind_of(lane.operation) == Some(kind_name(divergence.was));
+    let elsewhere = if is_same { ", but to something else" } else { "" };
     let message = format!(
         "thread {} was run again with the same results and did something else. Its event \
-         {} was {}; now it is about to {}. {WHAT_DIFFERS}",
+         {} was {}; now it is about to {}{elsewhere}. {WHAT_DIFFERS}",
         divergence.thread.0,
         divergence.event,
         kind_name(divergence.was),
@@ -347,6 +350,20 @@ fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
     Failure::new(FailureKind::NotDeterministic, message)
         .of_thread(u32::from(divergence.thread.0))
         .at(Some(lane.place.into()))
+}
+
+/// What a thread is about to do, as [`kind_name`] says it, if that may be done to something else as well.
+fn kind_of(operation: Operation) -> Option<&'static str> {
+    Some(kind_name(match operation {
+        Operation::Load(_) => EventKind::Load,
+        Operation::Store(..) | Operation::InterlockedStore(..) => EventKind::Store,
+        Operation::Rmw { drains_all, .. } => EventKind::RmwRead { drains_all },
+        Operation::Lock(_) | Operation::TryLock(_) => EventKind::LockRead,
+        Operation::Unlock(_) => EventKind::Unlock,
+        Operation::Wait { .. } => EventKind::WaitRead,
+        Operation::Notify { .. } => EventKind::NotifyRead,
+        _ => return None,
+    }))
 }
 
 fn kind_name(kind: EventKind) -> &'static str {
@@ -358,8 +375,8 @@ fn kind_name(kind: EventKind) -> &'static str {
         EventKind::Unlock | EventKind::WaitUnlock => "the release of a mutex",
         EventKind::WaitRead | EventKind::WaitWrite | EventKind::WakeRead | EventKind::WakeWrite => "a wait",
         EventKind::NotifyRead | EventKind::NotifyWrite => "a notification",
-        EventKind::Signal => "the start or the end of a thread",
-        EventKind::Await => "waiting for a thread",
+        EventKind::Signal => "the start or the end of a thread, or the opening of a barrier",
+        EventKind::Await => "waiting for a thread or at a barrier",
         EventKind::Fence(_) => "a fence",
         EventKind::Choose => "a choice",
         EventKind::LeaveCritical | EventKind::Misuse => "something else",

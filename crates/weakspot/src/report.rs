@@ -216,6 +216,8 @@ pub struct Report {
     /// What helps.
     pub suggestions: Vec<Suggestion>,
     pub(crate) bound: Option<Bound>,
+    /// The model whose violations were looked for: SC has none.
+    pub(crate) watched: MemoryModel,
     pub(crate) fails_on_unsafe: bool,
     pub(crate) fails_on_harmful: bool,
 }
@@ -249,6 +251,7 @@ impl Report {
             impact: None,
             suggestions: Vec::new(),
             bound: None,
+            watched: model,
             fails_on_unsafe: false,
             fails_on_harmful: true,
         }
@@ -315,6 +318,9 @@ impl Report {
     fn headline(&self) -> String {
         let model = self.model_name();
         match self.verdict {
+            Verdict::Safe if self.watched != self.model => {
+                format!("weakspot: correct on SC; the monitor is off, so that what {model} adds was not looked at")
+            }
             Verdict::Safe => format!("weakspot: correct on {model}"),
             Verdict::Failed if self.is_not_deterministic() => "weakspot: the model is not deterministic".to_owned(),
             Verdict::Failed if self.is_no_schedule() => "weakspot: this schedule cannot be run".to_owned(),
@@ -334,8 +340,8 @@ impl Report {
         }
     }
 
-    fn write_failure(f: &mut fmt::Formatter<'_>, failure: &Failure) -> fmt::Result {
-        write!(f, "\n\n{}", describe(failure))?;
+    fn write_failure(&self, f: &mut fmt::Formatter<'_>, failure: &Failure) -> fmt::Result {
+        write!(f, "\n\n{}", describe(failure, self.timeline.as_ref()))?;
         if let FailureKind::Panic { backtrace: Some(backtrace) } = &failure.kind
             && std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0")
         {
@@ -346,7 +352,7 @@ impl Report {
 
     fn write_harm(&self, f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
         let Harm { failure, timeline, schedule, .. } = harm;
-        write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure))?;
+        write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure, Some(timeline)))?;
         write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), Some(timeline)))
     }
 
@@ -469,12 +475,15 @@ fn bound_text(bound: Bound) -> String {
     }
 }
 
-fn describe(failure: &Failure) -> String {
+/// A failure of an execution.
+fn describe(failure: &Failure, execution: Option<&Timeline>) -> String {
     let place = failure.place.as_ref();
     match (&failure.kind, failure.thread) {
         (FailureKind::Panic { .. }, Some(thread)) => {
             let place = place.map(|place| format!("\n{}", source::excerpt(place, "here").trim_end()));
-            format!("thread {thread} panicked: {}{}", failure.message, place.unwrap_or_default())
+            let name = execution.and_then(|execution| execution.given_name(thread));
+            let name = name.map_or_else(|| format!("thread {thread}"), str::to_owned);
+            format!("{name} panicked: {}{}", failure.message, place.unwrap_or_default())
         }
         (FailureKind::Race { first, second }, _) => {
             let kind = |writes| if writes { "writes" } else { "reads" };
@@ -501,7 +510,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.headline())?;
         if let Some(failure) = &self.failure {
-            Self::write_failure(f, failure)?;
+            self.write_failure(f, failure)?;
         }
         if let Some(timeline) = self.timeline.as_ref().filter(|timeline| !timeline.is_empty()) {
             write!(f, "\n\n{timeline}")?;

@@ -45,6 +45,12 @@ impl Timeline {
         Self { moments, threads }
     }
 
+    /// What a thread is called, if it was given a name.
+    pub(crate) fn given_name(&self, thread: u32) -> Option<&str> {
+        let name = self.threads.get(thread as usize).filter(|_| thread != 0)?;
+        name.ends_with(')').then_some(name)
+    }
+
     /// Did nothing happen that can be shown?
     pub fn is_empty(&self) -> bool {
         self.moments.is_empty()
@@ -71,6 +77,7 @@ pub(crate) fn thread_name(number: usize, name: Option<&str>) -> String {
 fn moment(happened: &Happened) -> Option<Moment> {
     let Happened { thread, operation, what, place, result, written, .. } = *happened;
     let text = match operation {
+        Operation::Load(_) if what != "load" => what.to_owned(),
         Operation::Load(_) => format!("load: {result}"),
         Operation::Store(_, value) => format!("store {}", value as i64),
         Operation::InterlockedStore(_, value) => format!("store {} (SeqCst)", value as i64),
@@ -88,7 +95,8 @@ fn moment(happened: &Happened) -> Option<Moment> {
         Operation::Spawn { child, .. } => format!("spawn thread {child}"),
         Operation::Join { child, .. } => format!("join thread {child}"),
         Operation::TryLock(_) => format!("{what}: {}", if result == 1 { "acquired" } else { "held" }),
-        Operation::Begin(_) | Operation::End(_) => return None,
+        Operation::Pass(_) => format!("{what}: all are there"),
+        Operation::Begin(_) | Operation::End(_) | Operation::Open(_) => return None,
         _ => what.to_owned(),
     };
     Some(Moment { thread, text, place: SourcePlace::from(place as Place) })

@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::time::Duration;
 
-use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use weakspot::sync::atomic::{AtomicBool, AtomicUsize};
-use weakspot::sync::{Arc, Mutex};
-use weakspot::{Bound, Builder, FailureKind, Report, Verdict, thread};
+use weakspot::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use weakspot::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use weakspot::sync::{Arc, Condvar, Mutex};
+use weakspot::{Bound, Builder, FailureKind, MAX_THREADS, Report, Verdict, thread};
 
 fn check(test: impl Fn() + Send + Sync + 'static) -> Report {
     Builder::default().check(test)
@@ -95,6 +95,49 @@ fn a_loop_that_waits_for_what_weakspot_does_not_see_is_no_livelock() {
     assert!(!sampled.check(body(true)).is_failure());
     let report = check(body(false));
     assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Livelock), "{report}");
+}
+
+#[test]
+#[allow(invalid_atomic_ordering)]
+fn an_ordering_that_an_operation_cannot_have_is_an_error_where_it_is_used() {
+    type Misuse = (&'static str, fn(&AtomicUsize));
+    let line = line!() + 2;
+    let misuses: [Misuse; 6] = [
+        ("a release load", |atomic| _ = atomic.load(Release)),
+        ("an acquire store", |atomic| atomic.store(1, Acquire)),
+        ("an acquire-release store", |atomic| atomic.store(1, AcqRel)),
+        ("a release failure ordering", |atomic| _ = atomic.compare_exchange(0, 1, AcqRel, Release)),
+        ("a release load", |atomic| _ = atomic.fetch_update(AcqRel, Release, Some)),
+        ("a relaxed fence", |_| fence(Relaxed)),
+    ];
+    for ((what, misuse), line) in misuses.into_iter().zip(line..) {
+        let report = check(move || misuse(&AtomicUsize::new(0)));
+        says(&report, &[&format!("there is no such thing as {what}"), &format!("bad_input.rs:{line}:")]);
+    }
+}
+
+#[test]
+fn a_model_has_no_more_threads_than_there_may_be_whatever_the_builder_says() {
+    let builder = Builder { max_threads: usize::MAX, ..Builder::default() };
+    let report = builder.check(|| (0..MAX_THREADS).for_each(|_| _ = thread::spawn(|| ())));
+    says(&report, &[&format!("this would be the thread number {} of the model", MAX_THREADS + 1)]);
+    let report = builder.check(|| (1..MAX_THREADS).for_each(|_| _ = thread::spawn(|| ())));
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}
+
+#[test]
+fn any_number_of_rounds_may_be_asked_for() {
+    let report = Builder { max_spins: u32::MAX, ..Builder::default() }.check(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = flag.clone();
+        let thread = thread::spawn(move || other.store(true, Release));
+        let _ = (0..4).any(|_| {
+            thread::yield_now();
+            flag.load(Acquire)
+        });
+        thread.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
 }
 
 #[test]
@@ -347,4 +390,25 @@ fn the_limit_of_time_is_looked_at_more_often_if_executions_are_long() {
     });
     assert_eq!(report.verdict, Verdict::Bounded(Bound::Time), "{report}");
     assert!(report.executions < 64, "{report}");
+}
+
+#[test]
+fn the_limit_of_executions_also_counts_what_comes_to_nothing() {
+    // Ten threads that all wait for the same: before the second execution is found, hundreds of thousands of explorations
+    // come to nothing.
+    let report = Builder { max_executions: Some(3), ..Builder::default() }.check(|| {
+        let shared = Arc::new((Mutex::new(false), Condvar::new()));
+        let wait = |_| {
+            let shared = shared.clone();
+            thread::spawn(move || drop(shared.1.wait_while(shared.0.lock().unwrap(), |set| !*set).unwrap()))
+        };
+        let threads: Vec<_> = (0..10).map(wait).collect();
+        *shared.0.lock().unwrap() = true;
+        shared.1.notify_all();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+    assert_eq!(report.verdict, Verdict::Bounded(Bound::Executions), "{report}");
+    assert!(report.executions > 0 && report.runs < 20_000, "{report}");
 }

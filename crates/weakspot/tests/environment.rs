@@ -94,6 +94,18 @@ fn bad_values_are_named_where_the_model_is_started() {
 }
 
 #[test]
+fn misspelt_names_are_refused() {
+    for (name, meant) in [("WEAKSPOT_MODLE", "WEAKSPOT_MODEL"), ("WEAKSPOT_MAX_PREEMPTION", "WEAKSPOT_MAX_PREEMPTIONS")]
+    {
+        let (passes, text) = run("inside_passes", name, "1");
+        let said = format!("{name} is no variable of weakspot: is {meant} meant?");
+        assert!(!passes && text.contains(&said) && text.contains("environment.rs:"), "{text}");
+        assert!(run("inside_passes", name, "").0);
+    }
+    assert!(run("inside_passes", "WEAKSPOT_HOME", "/").0);
+}
+
+#[test]
 fn time_may_be_limited() {
     let (passes, text) = run("inside_passes", "WEAKSPOT_MAX_DURATION", "0");
     assert!(passes, "{text}");

@@ -36,7 +36,14 @@ fn a_panic_of_a_thread_is_reported_with_its_place_and_the_interleaving() {
             x.store(7, SeqCst);
             thread.unwrap().join().unwrap();
         },
-        &["thread 1 panicked", "it has changed", "thread 1 (reader)", "store 7", "load: 7", "WEAKSPOT_REPLAY=sc:"],
+        &[
+            "thread 1 (reader) panicked",
+            "it has changed",
+            "thread 1 (reader)",
+            "store 7",
+            "load: 7",
+            "WEAKSPOT_REPLAY=sc:",
+        ],
     );
     assert!(report.to_string().contains(&format!("failures.rs:{line}")), "{report}");
 }
@@ -102,6 +109,7 @@ fn whether_a_benign_violation_fails_a_test_is_a_choice() {
     assert!(Builder { fail_on: FailOn::Unsafe, ..Builder::default() }.check(body).is_failure());
     let unwatched = Builder { monitor: false, ..Builder::default() }.check(body);
     assert_eq!(unwatched.verdict, Verdict::Safe);
+    assert!(unwatched.to_string().contains("what TSO adds was not looked at"), "{unwatched}");
 }
 
 #[test]

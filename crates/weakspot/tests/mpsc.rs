@@ -178,3 +178,48 @@ fn what_was_sent_happens_before_what_is_received() {
         thread.join().unwrap();
     });
 }
+
+/// A receiver that receives once, and a sender that sends once and then tries to: what the last try says.
+#[test]
+fn a_rendezvous_with_nobody_is_refused() {
+    let seen: std::sync::Arc<std::sync::Mutex<std::collections::BTreeSet<&str>>> = std::sync::Arc::default();
+    let all = seen.clone();
+    let report = Builder::default().check(move || {
+        let (sender, receiver) = mpsc::sync_channel(0);
+        let thread = thread::spawn(move || {
+            sender.send(1).unwrap();
+            sender.try_send(2)
+        });
+        assert_eq!(receiver.recv(), Ok(1));
+        drop(receiver);
+        let refusal = match thread.join().unwrap() {
+            Ok(()) => "none",
+            Err(TrySendError::Full(2)) => "nobody waits",
+            Err(_) => "the receiver is gone",
+        };
+        all.lock().unwrap().insert(refusal);
+    });
+    assert!(!report.is_failure(), "{report}");
+    let seen: Vec<&str> = seen.lock().unwrap().iter().copied().collect();
+    assert_eq!(seen, ["nobody waits", "the receiver is gone"], "{report}");
+}
+
+#[test]
+fn a_message_that_is_on_its_way_is_sent() {
+    // If the other one finds no room, this message was in the channel, and not given back.
+    for bound in [1, 2] {
+        let report = Builder::default().check(move || {
+            let (sender, receiver) = mpsc::sync_channel(bound);
+            let other = sender.clone();
+            let thread = thread::spawn(move || other.send(1).is_ok());
+            let threads =
+                (1..bound).map(|_| sender.clone()).map(|sender| thread::spawn(move || sender.send(1).is_ok()));
+            let threads: Vec<_> = threads.collect();
+            let is_full = matches!(sender.try_send(2), Err(TrySendError::Full(2)));
+            drop(receiver);
+            let are_sent = threads.into_iter().all(|thread| thread.join().unwrap());
+            assert!(thread.join().unwrap() && are_sent || !is_full, "what has filled the channel was not sent");
+        });
+        assert!(!report.is_failure(), "{report}");
+    }
+}

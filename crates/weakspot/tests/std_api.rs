@@ -147,6 +147,7 @@ fn counted_references_convert_and_compare() {
         let _: Arc<u8> = Arc::from(Box::new(1));
         let _: (Arc<CStr>, Arc<OsStr>, Arc<Path>) =
             (CString::default().into(), OsString::new().into(), PathBuf::new().into());
+        let _: Arc<Path> = Arc::from(&mut *PathBuf::from("path").into_boxed_path());
         let _: (Arc<str>, Arc<[u8]>, Arc<u8>) = Default::default();
         let any: Arc<dyn Any + Send + Sync> = Arc::from_std(std::sync::Arc::new(7_u32));
         let any = any.downcast::<u8>().unwrap_err();
@@ -243,7 +244,7 @@ fn condition_variables_wait_for_conditions() {
             *other.0.lock().unwrap() = 1;
             other.1.notify_one();
         });
-        let guard = shared.1.wait_while(shared.0.lock().unwrap(), |value| *value == 0).unwrap();
+        let guard = shared.1.wait_while::<i32, _>(shared.0.lock().unwrap(), |value| *value == 0).unwrap();
         let (guard, result) = shared.1.wait_timeout_while(guard, Duration::ZERO, |value| *value == 1).unwrap();
         assert!(result.timed_out());
         drop(guard);
@@ -268,6 +269,49 @@ fn scoped_threads_nest_and_have_names() {
         });
         assert_eq!((sum, count.into_inner()), (2, 1));
     });
+}
+
+#[test]
+fn threads_may_borrow_from_anywhere() {
+    both(|| {
+        let (count, text) = (AtomicUsize::new(1), String::from("text"));
+        let builder = thread::Builder::new().name("borrows".to_owned());
+        // SAFETY: the thread is joined before what it borrows goes away.
+        let handle = unsafe { builder.spawn_unchecked(|| (count.fetch_add(1, Relaxed), &text)) }.unwrap();
+        assert_eq!(handle.thread().name(), Some("borrows"));
+        assert_eq!(handle.join().unwrap(), (1, &text));
+        assert_eq!(count.load(Relaxed), 2);
+    });
+}
+
+#[test]
+#[allow(deprecated)]
+fn what_is_deprecated_is_there() {
+    both(|| {
+        thread::park_timeout_ms(0);
+        thread::sleep_ms(0);
+        let shared = (Mutex::new(0), Condvar::new());
+        let (guard, is_notified) = shared.1.wait_timeout_ms(shared.0.lock().unwrap(), 0).unwrap();
+        assert!(!is_notified && *guard == 0);
+    });
+}
+
+#[test]
+fn a_shared_file_is_a_file() {
+    use std::io::{Read, Seek, Write};
+    let name = format!("weakspot-shared-file-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let options = std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path);
+    let mut file = Arc::new(options.unwrap());
+    let mut same = file.clone();
+    file.write_all(b"text").unwrap();
+    same.rewind().unwrap();
+    let mut text = String::new();
+    same.read_to_string(&mut text).unwrap();
+    #[cfg(unix)]
+    assert_eq!(std::os::fd::AsRawFd::as_raw_fd(&file), std::os::fd::AsRawFd::as_raw_fd(&*same));
+    std::fs::remove_file(path).unwrap();
+    assert_eq!(text, "text");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::Action;
 
-use super::probe::{Solo, Step, is_small};
+use super::probe::{MOST_ROUNDS, Solo, Step, is_small};
 use super::{Explorer, Visitor};
 use crate::graph::{EventKind, NONE, Status};
 use crate::outcome::actions_of;
@@ -106,7 +106,8 @@ impl<S: System> Explorer<'_, S> {
     /// Does it go another way with more rounds? It may also do that because the rehearsal has another order of things that
     /// nobody sees, a reference count of `std` for example: then it does without more rounds, too.
     fn goes_another_way(&mut self, wait: Wait, values: &[i64]) -> bool {
-        let many = MANY_ROUNDS.max(self.loops.exact_rounds + 1);
+        // A loop that ends after more rounds than are tried out counts as one without end.
+        let many = MANY_ROUNDS.max(self.loops.exact_rounds.min(MOST_ROUNDS) + 1);
         let goes_on = self.rehearse_with(wait, many, values);
         let differs =
             goes_on == Some(false) || goes_on == Some(true) && self.rehearse_with(wait, 1, values) == Some(false);

@@ -417,7 +417,7 @@ pub(crate) fn is_finished(thread: u32, place: Place) -> Option<bool> {
         }
         runtime.fail("the end of a thread is observed".to_owned(), place)
     }
-    Some(runtime.end_of(thread).get("JoinHandle::is_finished", Sync::Relaxed) == 1)
+    Some(runtime.end_of(thread).look("JoinHandle::is_finished", Sync::Relaxed) == 1)
 }
 
 impl Runtime {

@@ -104,6 +104,7 @@ impl Runtime {
             Operation::Begin(_) => true,
             Operation::Join { child, .. } => matches!(state.lanes[child as usize].operation, Operation::Ended),
             Operation::Lock(mutex) => !state.objects[mutex as usize].held,
+            Operation::Pass(gate) => state.objects[gate as usize].held,
             Operation::Rmw { .. } if state.lanes[thread].may_time_out() => true,
             Operation::Rmw { probe, .. } => {
                 drop(state);

@@ -95,6 +95,10 @@ pub(crate) enum Operation {
         end: u32,
         child: u32,
     },
+    /// Opens a gate.
+    Open(u32),
+    /// Waits until a gate is open.
+    Pass(u32),
     /// A store to this object reaches memory (in reports of relaxed executions).
     Commit(u32),
     /// Over.
@@ -120,6 +124,8 @@ impl Operation {
             | Self::Spawn { birth: object, .. }
             | Self::Begin(object)
             | Self::End(object)
+            | Self::Open(object)
+            | Self::Pass(object)
             | Self::Join { end: object, .. } => object,
             _ => return None,
         })

@@ -35,6 +35,8 @@ mod calls;
 pub(crate) mod causality;
 pub(crate) mod counts;
 pub(crate) mod finish;
+mod gates;
+mod glance;
 pub(crate) mod kept;
 pub(crate) mod lane;
 mod local;

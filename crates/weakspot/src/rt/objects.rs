@@ -37,7 +37,7 @@ pub(crate) struct Object {
     pub(crate) initial: u64,
     /// Its value now, while a script is followed.
     pub(crate) value: u64,
-    /// For a mutex: is it held?
+    /// For a mutex: is it held? For a gate: is it open?
     pub(crate) held: bool,
     /// By whom, and since where, if it is.
     pub(crate) holder: (u32, Place),

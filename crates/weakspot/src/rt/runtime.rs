@@ -27,6 +27,7 @@ use super::state::{State, ThreadNumbers};
 use super::statics;
 use super::strength::Strengthened;
 use super::watchdog::{self, Pulse};
+use crate::builder::MAX_THREADS;
 use crate::failure::{Failure, FailureKind, SourcePlace};
 
 /// Runs are numbered over all models of the process, so that a stamp names one run. A runtime takes many numbers at once.
@@ -150,7 +151,7 @@ impl Runtime {
             strengthened: Strengthened::default(),
             thread: Cell::new(0),
             model,
-            max_threads,
+            max_threads: max_threads.min(MAX_THREADS),
             body,
             state: RefCell::new(state),
             storage: Storage::default(),

@@ -157,8 +157,11 @@ impl State {
             (Step::Acquire, Operation::Lock(object) | Operation::Wait { mutex: object, .. })
             | (Step::Unlock, Operation::Unlock(object))
             | (Step::Notify, Operation::Notify { condvar: object, .. })
-            | (Step::Signal, Operation::Spawn { birth: object, .. } | Operation::End(object))
-            | (Step::Await, Operation::Begin(object) | Operation::Join { end: object, .. }) => {
+            | (
+                Step::Signal,
+                Operation::Spawn { birth: object, .. } | Operation::End(object) | Operation::Open(object),
+            )
+            | (Step::Await, Operation::Begin(object) | Operation::Join { end: object, .. } | Operation::Pass(object)) => {
                 find(objects, bound, object, step).map(|_| 0)?
             }
             _ => return None,

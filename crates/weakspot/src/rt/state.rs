@@ -25,6 +25,8 @@ pub(crate) struct State {
     /// Of the threads that are known.
     pub(super) numbers: ThreadNumbers,
     pub(crate) objects: Vec<Object>,
+    /// Objects that are gates, by what they belong to and its round.
+    pub(super) gates: FxHashMap<(u32, u64), u32>,
     /// Where atomics are.
     pub(crate) homes: Homes,
     /// The object of each cell.
@@ -54,6 +56,7 @@ impl State {
             spare_lanes: Vec::new(),
             numbers: FxHashMap::default(),
             objects: Vec::new(),
+            gates: FxHashMap::default(),
             homes: Homes::default(),
             bound: Vec::new(),
             causality: Causality::new(),
@@ -90,6 +93,7 @@ impl State {
         self.lanes.iter_mut().for_each(Lane::reset);
         self.give_back();
         self.objects.clear();
+        self.gates.clear();
         self.bound.clear();
         self.causality.reset();
         self.log.clear();

@@ -173,8 +173,12 @@ impl System for Live<'_> {
             Operation::Wait { condvar, mutex } => Pending::Wait { condvar: cell(condvar), mutex: cell(mutex) },
             Operation::Notify { condvar, all } => Pending::Notify { condvar: cell(condvar), all },
             Operation::Choose(count) => Pending::Choose { lo: 0, hi: i64::from(count) - 1 },
-            Operation::Spawn { birth: object, .. } | Operation::End(object) => Pending::Signal(cell(object)),
-            Operation::Begin(object) | Operation::Join { end: object, .. } => Pending::Await(cell(object)),
+            Operation::Spawn { birth: object, .. } | Operation::End(object) | Operation::Open(object) => {
+                Pending::Signal(cell(object))
+            }
+            Operation::Begin(object) | Operation::Join { end: object, .. } | Operation::Pass(object) => {
+                Pending::Await(cell(object))
+            }
             Operation::Ended | Operation::Commit(_) => Pending::Ended,
             Operation::Failed => Pending::Failed,
         }

@@ -56,7 +56,7 @@ impl Runtime {
                 _ if lane.may_time_out() => "waits with a timeout, again and again".to_owned(),
                 Operation::Wait { .. } => "waits for a notification".to_owned(),
                 Operation::Join { child, .. } => format!("waits for {} to end", name_of(&state, child)),
-                Operation::Rmw { .. } => format!("waits in {}", lane.what),
+                Operation::Rmw { .. } | Operation::Pass(_) => format!("waits in {}", lane.what),
                 _ if lane.marker != 0 => "waits in a loop for a value that nobody will write".to_owned(),
                 _ => format!("is about to {}", lane.what),
             };

@@ -7,8 +7,7 @@ use super::causality::Sync;
 use super::kept::Data;
 use super::lane::Effect;
 use super::objects::Stamp;
-use super::runtime::Runtime;
-use super::{Place, current};
+use super::{Place, Runtime, current};
 
 /// What an update makes of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +42,7 @@ impl Word {
     /// The same, said to be somewhere else.
     pub(crate) fn update_at(&self, place: Place, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
         let runtime = current().expect("a state word is updated inside a model only");
-        let object = self.object(runtime, place);
+        let object = self.object_at(runtime, place);
         let probe = |value: Option<u64>| {
             let value = value.unwrap_or_else(|| self.value.load(Ordering::Relaxed));
             let effect = match step(value) {
@@ -65,30 +64,38 @@ impl Word {
         old
     }
 
-    /// The number in this run.
-    fn object(&self, runtime: &Runtime, place: Place) -> u32 {
-        self.stamp.object(
-            runtime,
-            || self.value.load(Ordering::Relaxed),
-            |first| self.value.store(first, Ordering::Relaxed),
-            place,
-        )
-    }
-
     /// The current run is about to use the word of a lock with this data.
     pub(crate) fn keep(&self, data: Data<'_>, place: Place) {
         if let Some(runtime) = current()
             && self.stamp.used(runtime).is_none()
         {
-            self.object(runtime, place);
+            self.object_at(runtime, place);
             runtime.keep(data, place);
         }
     }
 
-    /// One event that only reads.
+    /// One event that is a plain load, and no fence. What the standard library only looks at is looked at so.
+    #[track_caller]
+    pub(crate) fn look(&self, what: &'static str, sync: Sync) -> u64 {
+        let (runtime, place) = (current().expect("a state word is looked at inside a model only"), Location::caller());
+        let object = self.object_at(runtime, place);
+        runtime.look(object, || self.value.load(Ordering::Relaxed), what, sync, place)
+    }
+
+    /// One event that only reads, and is a full fence.
     #[track_caller]
     pub fn get(&self, what: &'static str, sync: Sync) -> u64 {
         self.update(what, sync, |_| Step::Keep)
+    }
+
+    fn object_at(&self, runtime: &Runtime, place: Place) -> u32 {
+        let set = |first| self.value.store(first, Ordering::Relaxed);
+        self.stamp.object(runtime, || self.value.load(Ordering::Relaxed), set, place)
+    }
+
+    /// Its number in this run, once it has been used.
+    pub(crate) fn object(&self) -> Option<u32> {
+        current().and_then(|runtime| self.stamp.used(runtime))
     }
 
     /// The current thread has seen the last value that the word will ever have.
@@ -100,12 +107,19 @@ impl Word {
         }
     }
 
-    /// Has the current thread seen the last value? Then looking again shows nothing new and need not be an event.
-    pub(crate) fn is_known(&self) -> bool {
-        current().is_some_and(|runtime| {
-            let object = self.stamp.used(runtime);
-            object.is_some_and(|object| runtime.state().objects[object as usize].aware & 1 << runtime.thread.get() != 0)
-        })
+    /// Does the current thread know that the word has this value, the last one it will ever have? It does if it has seen it, or
+    /// comes after it in every order. Then looking shows nothing new and need not be an event.
+    pub(crate) fn is_known_as(&self, last: u64) -> bool {
+        let Some(runtime) = current().filter(|runtime| !runtime.is_free()) else { return false };
+        let Some(object) = self.stamp.used(runtime) else { return false };
+        if runtime.state().objects[object as usize].aware & 1 << runtime.thread.get() != 0 {
+            return true;
+        }
+        let is_known = self.value.load(Ordering::Relaxed) == last && runtime.comes_after(object);
+        if is_known {
+            self.learn();
+        }
+        is_known
     }
 
     /// The value, where nobody else can act.

@@ -7,6 +7,7 @@
 //! exploration begins anew, with the counts of the `Arc`s made there as events. Weak pointers are counted apart from that:
 //! only if the program can see how many there are (`weak_count`, `get_mut`, `make_mut`).
 
+mod io;
 mod traits;
 mod weak;
 
@@ -64,7 +65,7 @@ impl<T> Arc<T> {
 
     /// A value that has a weak pointer to itself.
     #[track_caller]
-    pub fn new_cyclic(make: impl FnOnce(&Weak<T>) -> T) -> Self {
+    pub fn new_cyclic<F: FnOnce(&Weak<T>) -> T>(make: F) -> Self {
         let place = Location::caller();
         let arc = outside::Arc::new_cyclic(|weak| {
             // SAFETY: `Weak` is a transparent wrapper.
@@ -280,7 +281,7 @@ impl<T: ?Sized> Arc<T> {
         let physical = owners(&this.0);
         match counts::look(key(&this.0), physical, Location::caller()) {
             Count::Known => physical.strong,
-            Count::Word(word) => Owners::of(word.get("Arc::strong_count", Synchronises::Relaxed)).strong,
+            Count::Word(word) => Owners::of(word.look("Arc::strong_count", Synchronises::Relaxed)).strong,
         }
     }
 
@@ -289,7 +290,7 @@ impl<T: ?Sized> Arc<T> {
     pub fn weak_count(this: &Self) -> usize {
         match counts::look_at_both(key(&this.0), owners(&this.0), true, Location::caller()) {
             Count::Known => outside::Arc::weak_count(&this.0),
-            Count::Word(word) => Owners::of(word.get("Arc::weak_count", Synchronises::Relaxed)).weak,
+            Count::Word(word) => Owners::of(word.look("Arc::weak_count", Synchronises::Relaxed)).weak,
         }
     }
 

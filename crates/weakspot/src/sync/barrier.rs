@@ -1,9 +1,11 @@
 //! `Barrier`: threads that wait for each other.
 //!
-//! One word counts the generation in its upper half and those who have arrived in its lower half.
+//! One word counts the generation in its upper half and those who have arrived in its lower half. The others wait at a gate,
+//! one for each generation: if they looked at the word, it would matter who has arrived for the next round meanwhile.
 
 use crate::rt::{self, Step, Sync, Word};
 use std::fmt;
+use std::panic::Location;
 
 const ONE_GENERATION: u64 = 1 << 32;
 
@@ -45,16 +47,17 @@ impl Barrier {
         let found = self.word.update("Barrier::wait", Sync::AcqRel, |word| {
             Step::Write(if completes(word) { (generation(word) + 1) * ONE_GENERATION } else { word + 1 })
         });
-        if completes(found) {
-            return BarrierWaitResult { is_leader: true };
+        let is_leader = completes(found);
+        if let (Some(runtime), Some(object)) = (rt::current(), self.word.object()) {
+            let place = Location::caller();
+            let gate = runtime.gate(object, generation(found), place);
+            if is_leader {
+                runtime.open_gate(gate, "Barrier::wait", place);
+            } else {
+                runtime.pass_gate(gate, "Barrier::wait", place);
+            }
         }
-        let same_round = |word| generation(word) == generation(found);
-        self.word.update(
-            "Barrier::wait",
-            Sync::Acquire,
-            |word| if same_round(word) { Step::Block } else { Step::Keep },
-        );
-        BarrierWaitResult { is_leader: false }
+        BarrierWaitResult { is_leader }
     }
 }
 

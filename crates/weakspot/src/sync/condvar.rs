@@ -62,10 +62,10 @@ impl Condvar {
 
     /// Waits while a condition holds.
     #[track_caller]
-    pub fn wait_while<'a, T: ?Sized>(
+    pub fn wait_while<'a, T: ?Sized, F: FnMut(&mut T) -> bool>(
         &self,
         mut guard: MutexGuard<'a, T>,
-        mut condition: impl FnMut(&mut T) -> bool,
+        mut condition: F,
     ) -> LockResult<MutexGuard<'a, T>> {
         let place = Location::caller();
         while condition(&mut guard) {
@@ -82,6 +82,24 @@ impl Condvar {
         duration: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         self.wait_timeout_at(guard, duration, Location::caller())
+    }
+
+    /// The predecessor of [`Self::wait_timeout`]: false if the time was over.
+    #[deprecated(note = "replaced by `Condvar::wait_timeout`")]
+    #[track_caller]
+    pub fn wait_timeout_ms<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        milliseconds: u32,
+    ) -> LockResult<(MutexGuard<'a, T>, bool)> {
+        let duration = Duration::from_millis(milliseconds.into());
+        match self.wait_timeout_at(guard, duration, Location::caller()) {
+            Ok((guard, result)) => Ok((guard, !result.timed_out())),
+            Err(error) => {
+                let (guard, result) = error.into_inner();
+                Err(PoisonError::new((guard, !result.timed_out())))
+            }
+        }
     }
 
     fn wait_timeout_at<'a, T: ?Sized>(
@@ -114,11 +132,11 @@ impl Condvar {
 
     /// Waits while a condition holds, or until some time is over.
     #[track_caller]
-    pub fn wait_timeout_while<'a, T: ?Sized>(
+    pub fn wait_timeout_while<'a, T: ?Sized, F: FnMut(&mut T) -> bool>(
         &self,
         mut guard: MutexGuard<'a, T>,
         duration: Duration,
-        mut condition: impl FnMut(&mut T) -> bool,
+        mut condition: F,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         let (place, start) = (Location::caller(), Instant::now());
         let mut result = WaitTimeoutResult(false);

@@ -1,8 +1,10 @@
 //! `Once`: something that is done by whoever comes first, while the others wait.
 //!
 //! Inside a model the state is one word that blocks; outside it is std's `Once`. [`Once::run`] is also what
-//! [`OnceLock`](super::OnceLock) is built on. What is complete stays so: a thread that has seen it once does not look again,
-//! and what it does with the value between two other events is not torn apart by them.
+//! [`OnceLock`](super::OnceLock) is built on. What is complete stays so: a thread that has seen it once, or that comes after it
+//! in every order, does not look, and what it does with the value between two other events is not torn apart by them. Such a look
+//! would be a plain load, and whether something is complete is asked by one. Whoever does not know, and would make it
+//! complete, changes the word, which is a fence, also if it turns out to be complete.
 
 use crate::rt::{self, Place, Step, Sync, Word};
 use std::fmt;
@@ -80,7 +82,7 @@ impl Once {
 
     #[track_caller]
     fn is_completed_inside(&self) -> bool {
-        self.word.is_known() || self.note(self.word.get("Once::is_completed", Sync::Acquire)) == COMPLETE
+        self.word.is_known_as(COMPLETE) || self.note(self.word.look("Once::is_completed", Sync::Acquire)) == COMPLETE
     }
 
     /// The current thread has seen this state.
@@ -117,7 +119,7 @@ impl Once {
 
     #[track_caller]
     fn await_state(&self, over: impl Fn(u64) -> bool) -> u64 {
-        if self.word.is_known() {
+        if self.word.is_known_as(COMPLETE) {
             return COMPLETE;
         }
         let step = |state| if over(state) { Step::Keep } else { Step::Block };
@@ -133,7 +135,7 @@ impl Once {
         after_panic: AfterPanic,
         f: impl FnOnce(&OnceState),
     ) -> Result<(), ()> {
-        if self.word.is_known() {
+        if self.word.is_known_as(COMPLETE) {
             return Ok(());
         }
         let found = self.word.update(what, Sync::AcqRel, |state| match state {

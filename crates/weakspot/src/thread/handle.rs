@@ -131,16 +131,40 @@ where
     F: FnOnce() -> T + 'static,
     T: 'static,
 {
-    let runtime = rt::current().expect("invariant: the caller has looked");
+    // SAFETY: nothing is borrowed.
+    let Started { number, thread, packet } = unsafe { start(builder, body, place) };
+    Handle::Model { number, thread, packet }
+}
+
+/// A thread of a model, and where it leaves its value.
+pub(super) struct Started<T> {
+    pub(super) number: u32,
+    pub(super) thread: Thread,
+    pub(super) packet: Packet<T>,
+}
+
+/// Starts a thread of the current model.
+///
+/// # Safety
+/// What the closure borrows has to be there until the thread has ended or the execution is given up.
+pub(super) unsafe fn start<'a, F, T>(builder: Builder, body: F, place: Place) -> Started<T>
+where
+    F: FnOnce() -> T + 'a,
+    T: 'a,
+{
+    let runtime = rt::current().expect("threads of a model are started by threads of the model");
     let packet: Packet<T> = Arc::new(Mutex::new(None));
     let to = packet.clone();
     let run = move || {
         let value = body();
         *to.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     };
+    let run: Box<dyn FnOnce() + 'a> = Box::new(run);
+    // SAFETY: the caller has promised it.
+    let run = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'a>, Box<dyn FnOnce() + 'static>>(run) };
     let name = builder.name.clone();
-    let number = runtime.start(builder, Box::new(run), place);
-    Handle::Model { number, thread: Thread::of_model(number, name), packet }
+    let number = runtime.start(builder, run, place);
+    Started { number, thread: Thread::of_model(number, name), packet }
 }
 
 /// How a thread is to be started.
@@ -181,6 +205,27 @@ impl Builder {
             return Ok(JoinHandle(spawn_in_model(self, body, Location::caller())));
         }
         Ok(JoinHandle(Handle::outside(self.outside(), move || Carried::of_send(body()))?))
+    }
+
+    /// Starts a thread that may borrow from anywhere.
+    ///
+    /// # Safety
+    /// As for [`std::thread::Builder::spawn_unchecked`]: the thread must have ended before what it borrows goes away.
+    #[track_caller]
+    pub unsafe fn spawn_unchecked<F, T>(self, body: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        if rt::in_model() {
+            // SAFETY: the caller has promised it.
+            let Started { number, thread, packet } = unsafe { start(self, body, Location::caller()) };
+            return Ok(JoinHandle(Handle::Model { number, thread, packet }));
+        }
+        // SAFETY: the caller has promised it.
+        let handle = unsafe { self.outside().spawn_unchecked(move || Carried::of_send(body()))? };
+        let thread = Thread::of_outside(handle.thread().clone());
+        Ok(JoinHandle(Handle::Outside { handle, thread }))
     }
 
     /// Starts a thread that may borrow from the one that made the scope.

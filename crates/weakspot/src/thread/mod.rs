@@ -114,6 +114,13 @@ pub fn park_timeout(duration: Duration) {
     }
 }
 
+/// The predecessor of [`park_timeout`].
+#[deprecated(note = "replaced by `thread::park_timeout`")]
+#[track_caller]
+pub fn park_timeout_ms(milliseconds: u32) {
+    park_timeout(Duration::from_millis(milliseconds.into()));
+}
+
 /// Lets other threads go first. In a model: the end of a round of a loop that waits.
 #[track_caller]
 pub fn yield_now() {
@@ -124,6 +131,13 @@ pub fn yield_now() {
 #[track_caller]
 pub fn sleep(duration: Duration) {
     if rt::in_model() { rt::spin() } else { std::thread::sleep(duration) }
+}
+
+/// The predecessor of [`sleep`].
+#[deprecated(note = "replaced by `thread::sleep`")]
+#[track_caller]
+pub fn sleep_ms(milliseconds: u32) {
+    sleep(Duration::from_millis(milliseconds.into()));
 }
 
 /// Is the current thread unwinding?

@@ -4,10 +4,10 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::Thread;
-use super::handle::{Builder, Packet, Result, is_finished, join};
+use super::handle::{self, Builder, Packet, Result, Started, is_finished, join};
 use crate::rt::{self, Place};
 
 /// Where scoped threads are started.
@@ -129,21 +129,11 @@ impl<'scope> Scope<'scope, '_> {
             let thread = Thread::of_outside(handle.thread().clone());
             return Ok(ScopedJoinHandle(Handle::Outside { handle, thread }));
         }
-        let runtime = rt::current().expect("a scope of a model is used by threads of the model");
-        let packet: Packet<T> = Arc::new(Mutex::new(None));
-        let to = packet.clone();
-        let run = move || {
-            let value = body();
-            *to.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
-        };
-        let run: Box<dyn FnOnce() + 'scope> = Box::new(run);
         // SAFETY: `scope` joins the thread before what it borrows goes away. If the thread that called `scope` fails,
         // the execution is given up and no thread of it runs again.
-        let run = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'scope>, Box<dyn FnOnce() + 'static>>(run) };
-        let name = builder.name.clone();
-        let number = runtime.start(builder, run, place);
+        let Started { number, thread, packet } = unsafe { handle::start(builder, body, place) };
         self.started.lock().unwrap_or_else(PoisonError::into_inner).push(number);
-        Ok(ScopedJoinHandle(Handle::Model { number, thread: Thread::of_model(number, name), packet }))
+        Ok(ScopedJoinHandle(Handle::Model { number, thread, packet }))
     }
 
     /// The thread to be waited for next, in the order in which they were started.

@@ -58,10 +58,13 @@ from! {
     [] &mut str => str;
     [] String => str;
     [] &CStr => CStr;
+    [] &mut CStr => CStr;
     [] CString => CStr;
     [] &OsStr => OsStr;
+    [] &mut OsStr => OsStr;
     [] OsString => OsStr;
     [] &Path => Path;
+    [] &mut Path => Path;
     [] PathBuf => Path;
 }
 

@@ -63,7 +63,7 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     pub fn strong_count(&self) -> usize {
         match counts::word_of_weak(self.key(), self.owners(), Location::caller()) {
-            Some(word) => Owners::of(word.get("Weak::strong_count", Synchronises::Relaxed)).strong,
+            Some(word) => Owners::of(word.look("Weak::strong_count", Synchronises::Relaxed)).strong,
             None => self.0.strong_count(),
         }
     }
@@ -73,7 +73,7 @@ impl<T: ?Sized> Weak<T> {
     pub fn weak_count(&self) -> usize {
         match counts::both_of_weak(self.key(), self.owners(), Location::caller()) {
             Some(word) => {
-                let Owners { strong, weak } = Owners::of(word.get("Weak::weak_count", Synchronises::Relaxed));
+                let Owners { strong, weak } = Owners::of(word.look("Weak::weak_count", Synchronises::Relaxed));
                 if strong == 0 { 0 } else { weak }
             }
             None => self.0.weak_count(),

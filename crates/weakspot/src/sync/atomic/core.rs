@@ -24,6 +24,7 @@ pub(super) fn sync_of(order: Ordering) -> Sync {
     }
 }
 
+#[track_caller]
 pub(super) fn check_load_order(order: Ordering) {
     match order {
         Ordering::Release => panic!("there is no such thing as a release load"),
@@ -32,6 +33,7 @@ pub(super) fn check_load_order(order: Ordering) {
     }
 }
 
+#[track_caller]
 pub(super) fn check_store_order(order: Ordering) {
     match order {
         Ordering::Acquire => panic!("there is no such thing as an acquire store"),
@@ -41,6 +43,7 @@ pub(super) fn check_store_order(order: Ordering) {
 }
 
 /// An atomic that fails writes nothing, so it cannot release.
+#[track_caller]
 pub(super) fn check_failure_order(order: Ordering) {
     match order {
         Ordering::Release => panic!("there is no such thing as a release failure ordering"),
@@ -93,7 +96,6 @@ impl<'a, M: Memory> Access<'a, M> {
 
     #[inline]
     pub(super) fn load(&self, order: Ordering) -> u64 {
-        check_load_order(order);
         self.strengthen(order);
         let again = self.runtime.load_again(self.again("load"), sync_of(order));
         again.unwrap_or_else(|| self.load_anew(sync_of(order)))
@@ -118,7 +120,6 @@ impl<'a, M: Memory> Access<'a, M> {
     #[inline]
     pub(super) fn store(&self, bits: u64, order: Ordering) {
         let order = self.strengthen(order);
-        check_store_order(order);
         if order == Ordering::Release && self.runtime.model == MemoryModel::Pso {
             self.runtime.fence(FenceKind::StoreStore, self.place);
         }
@@ -290,11 +291,9 @@ macro_rules! common_methods {
         /// Reads the value.
         #[track_caller]
         pub fn load(&self, order: Ordering) -> $value {
+            check_load_order(order);
             match $current() {
-                None => {
-                    check_load_order(order);
-                    $plain($slot(&self.slot).load_outside())
-                }
+                None => $plain($slot(&self.slot).load_outside()),
                 Some(runtime) => $plain(self.access(runtime, Location::caller()).load(order)),
             }
         }
@@ -302,11 +301,9 @@ macro_rules! common_methods {
         /// Writes the value.
         #[track_caller]
         pub fn store(&self, value: $value, order: Ordering) {
+            check_store_order(order);
             match $current() {
-                None => {
-                    check_store_order(order);
-                    self.update_outside(|_| Some(value));
-                }
+                None => _ = self.update_outside(|_| Some(value)),
                 Some(runtime) => self.access(runtime, Location::caller()).store($bits(value), order),
             }
         }

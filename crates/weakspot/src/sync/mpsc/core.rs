@@ -11,7 +11,7 @@
 //! | `TAKEN`, `CLOSED`, `GONE` | nobody |
 //!
 //! In a bounded channel the sender of message *i* waits until message *i − bound* is taken, and with bound 0 until its
-//! own is.
+//! own is. So who waits for room comes before a `try_send` that finds some meanwhile, which in std may come first.
 
 use crate::rt::{Step, Sync, Word};
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -51,7 +51,8 @@ pub(super) struct Channel<T> {
     tail: Word,
     /// The number of slots in `tail`, for the last sender, who comes after all others.
     claimed: AtomicUsize,
-    /// Does the receiver wait? Only for `try_send` with bound 0.
+    /// One more than the slot that the receiver has waited for last, if it has. Only for `try_send` with bound 0: the receiver
+    /// waits as long as no sender has taken that slot.
     receiver_waits: Word,
     slots: Mutex<Vec<Arc<Slot<T>>>>,
 }
@@ -99,8 +100,14 @@ impl<T> Channel<T> {
         if !self.wait_for_room(index) {
             return Err(SendError(message));
         }
-        self.fill(index, message)?;
+        // Whoever had to wait for room has had none before the receiver went away.
+        self.fill(index, message, self.has_room_for(index))?;
         if self.bound == Some(0) { self.wait_for_receiver(index) } else { Ok(()) }
+    }
+
+    /// Is there room for the message of a slot, whatever the receiver does?
+    fn has_room_for(&self, index: usize) -> bool {
+        self.bound.is_none_or(|bound| index < bound)
     }
 
     /// The slot whose message must be taken before this one may be filled.
@@ -115,12 +122,17 @@ impl<T> Channel<T> {
         self.blocker(index).is_none_or(|slot| await_taken(&slot.state) == TAKEN)
     }
 
+    /// A message that was on its way when the receiver went away (`is_sent`) is dropped.
     #[track_caller]
-    fn fill(&self, index: usize, message: T) -> Result<(), SendError<T>> {
+    fn fill(&self, index: usize, message: T, is_sent: bool) -> Result<(), SendError<T>> {
         let slot = self.slot(index);
         slot.put(message);
         let step = |state| if state == GONE { Step::Keep } else { Step::Write(FULL) };
         match slot.state.update("Sender::send", Sync::AcqRel, step) {
+            GONE if is_sent => {
+                drop(slot.message());
+                Ok(())
+            }
             GONE => taken_back(&slot),
             _ => Ok(()),
         }
@@ -135,12 +147,9 @@ impl<T> Channel<T> {
     #[track_caller]
     pub(super) fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         if self.bound == Some(0) {
-            let step = |waits| if waits == 1 { Step::Write(0) } else { Step::Keep };
-            if self.receiver_waits.update("SyncSender::try_send", Sync::AcqRel, step) == 0 {
-                return Err(self.refusal(message));
-            }
-            let Some(index) = self.claim(|_| true) else { return Err(TrySendError::Disconnected(message)) };
-            return Ok(self.fill(index, message)?);
+            let awaited = self.receiver_waits.get("SyncSender::try_send", Sync::Acquire) as usize;
+            let Some(index) = self.claim(|next| next + 1 == awaited) else { return Err(self.refusal(message)) };
+            return Ok(self.fill(index, message, true)?);
         }
         loop {
             let index = (self.tail.get("SyncSender::try_send", Sync::Acquire) / ONE_SLOT) as usize;
@@ -149,7 +158,7 @@ impl<T> Channel<T> {
                 return Err(self.refusal(message));
             }
             if let Some(index) = self.claim(|now| now == index) {
-                return Ok(self.fill(index, message)?);
+                return Ok(self.fill(index, message, true)?);
             }
             if self.is_receiver_gone() {
                 return Err(TrySendError::Disconnected(message));
@@ -178,7 +187,7 @@ impl<T> Channel<T> {
     #[track_caller]
     pub(super) fn recv(&self, index: usize) -> Result<T, RecvError> {
         if self.bound == Some(0) {
-            self.receiver_waits.update("Receiver::recv", Sync::AcqRel, |_| Step::Write(1));
+            self.receiver_waits.update("Receiver::recv", Sync::AcqRel, |_| Step::Write(index as u64 + 1));
         }
         let slot = self.slot(index);
         let state = slot.state.update("Receiver::recv", Sync::AcqRel, |state| match state {
@@ -204,11 +213,11 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Has a sender taken the slot, so that a later message may be there already? Then std waits for it. With a bound the
-    /// sender may itself be waiting.
+    /// Is a message on its way to a slot that had room for it from the beginning? Then std waits for it. Otherwise the sender may
+    /// itself be waiting.
     #[track_caller]
     fn is_on_its_way(&self, index: usize) -> bool {
-        self.bound.is_none() && (self.tail.get("Receiver::try_recv", Sync::Acquire) / ONE_SLOT) as usize > index
+        self.has_room_for(index) && (self.tail.get("Receiver::try_recv", Sync::Acquire) / ONE_SLOT) as usize > index
     }
 
     /// The receiver, whose next slot is `next`, is gone: no more sends, and what was sent is dropped.

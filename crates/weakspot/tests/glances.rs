@@ -1,0 +1,128 @@
+//! Looking at something that is already there is a plain load on every processor, and no fence: a store may be late for it.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use weakspot::sync::atomic::AtomicUsize;
+use weakspot::sync::atomic::Ordering::{Relaxed, SeqCst};
+use weakspot::sync::{Arc, LazyLock, Mutex, Once, OnceLock};
+use weakspot::{Builder, Change, MemoryModel, Report, Verdict, thread};
+
+struct Shared {
+    flags: [AtomicUsize; 2],
+    once: Once,
+    cell: OnceLock<u8>,
+    lazy: LazyLock<u8>,
+    lock: Mutex<u8>,
+    counted: Arc<u8>,
+}
+
+/// Two threads announce themselves, do something, and look for the other one.
+fn announce(model: MemoryModel, makes: fn(&Shared), between: fn(&Shared)) -> Report {
+    Builder { model, ..Builder::default() }.check(move || {
+        let shared = Arc::new(Shared {
+            flags: [AtomicUsize::new(0), AtomicUsize::new(0)],
+            once: Once::new(),
+            cell: OnceLock::new(),
+            lazy: LazyLock::new(|| 1),
+            lock: Mutex::new(1),
+            counted: Arc::new(1),
+        });
+        makes(&shared);
+        let threads = [0, 1].map(|me| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                shared.flags[me].store(1, Relaxed);
+                between(&shared);
+                shared.flags[1 - me].load(Relaxed)
+            })
+        });
+        let seen: usize = threads.map(|thread| thread.join().unwrap()).iter().sum();
+        assert!(seen > 0, "nobody has seen the other");
+    })
+}
+
+fn make_all(shared: &Shared) {
+    shared.once.call_once(|| ());
+    shared.cell.set(1).unwrap();
+    LazyLock::force(&shared.lazy);
+}
+
+#[test]
+fn looking_at_what_is_there_is_no_fence() {
+    let looks: [fn(&Shared); 8] = [
+        |_| (),
+        |shared| assert!(shared.once.is_completed()),
+        |shared| shared.once.call_once(|| ()),
+        |shared| shared.once.wait(),
+        |shared| assert!(shared.cell.get().is_some()),
+        |shared| assert_eq!(*shared.cell.get_or_init(|| 2), 1),
+        |shared| assert_eq!(*shared.lazy, 1),
+        |shared| assert_eq!(Arc::strong_count(&shared.counted), 1),
+    ];
+    for (number, look) in looks.into_iter().enumerate() {
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let report = announce(model, make_all, look);
+            assert_eq!(report.verdict, Verdict::Harmful, "{number}: {report}");
+            assert!(report.to_string().contains("nobody has seen the other"), "{number}: {report}");
+            assert!(report.suggestions.iter().all(|suggestion| suggestion.tried), "{number}: {report}");
+        }
+        assert_eq!(announce(MemoryModel::Sc, make_all, look).verdict, Verdict::Safe, "{number}");
+    }
+}
+
+#[test]
+fn changing_something_is_one() {
+    let changes: [fn(&Shared); 2] = [|shared| *shared.lock.lock().unwrap() += 1, |shared| drop(shared.lock.try_lock())];
+    for change in changes {
+        let report = announce(MemoryModel::Tso, |_| (), change);
+        assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    }
+}
+
+#[test]
+fn whoever_comes_second_to_an_initialisation_only_looks() {
+    // The first one has a fence, the other one may have none.
+    for between in [
+        (|shared| assert_eq!(*shared.cell.get_or_init(|| 1), 1)) as fn(&Shared),
+        |shared| shared.once.call_once(|| ()),
+        |shared| assert_eq!(*shared.lazy, 1),
+    ] {
+        let report = announce(MemoryModel::Tso, |_| (), between);
+        // Its store is late, and the first one, whose store is not, does not see it: that is an order of SC as well.
+        assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    }
+}
+
+#[test]
+fn a_look_may_be_what_comes_too_early() {
+    // A reader that announces itself and then asks whether the value is there; a writer that makes it and then asks whether
+    // there is a reader.
+    let report = Builder::default().check(|| {
+        let shared = Arc::new((AtomicUsize::new(0), OnceLock::new()));
+        let other = shared.clone();
+        let reader = thread::spawn(move || {
+            other.0.store(1, Relaxed);
+            other.1.get().is_some()
+        });
+        shared.1.set(1).unwrap();
+        let is_seen = shared.0.load(SeqCst) == 1;
+        assert!(reader.join().unwrap() || is_seen, "the reader is forgotten");
+    });
+    assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+    let changes: Vec<Change> = report.suggestions.iter().map(|suggestion| suggestion.change).collect();
+    assert_eq!(changes, [Change::SeqCst], "{report}");
+    assert!(report.suggestions[0].proved, "{report}");
+}
+
+#[test]
+fn looks_cost_no_executions_where_nothing_can_be_late() {
+    let report = Builder::default().check(|| {
+        let cell = Arc::new(OnceLock::new());
+        let threads = [0, 1, 2].map(|me| {
+            let cell = cell.clone();
+            thread::spawn(move || *cell.get_or_init(|| me))
+        });
+        let values = threads.map(|thread| thread.join().unwrap());
+        assert!(values.iter().all(|value| *value == values[0]));
+    });
+    assert_eq!((report.verdict, report.executions), (Verdict::Safe, 3), "{report}");
+}

@@ -1,0 +1,243 @@
+//! Locks, barriers, cells that are written once, channels, parking and condition variables beside atomics: answers of weakspot
+//! beside those of a machine that tries everything.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod machine;
+mod program;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc as StdArc, Mutex as StdMutex};
+
+use weakspot::sync::atomic::AtomicU8;
+use weakspot::sync::atomic::Ordering::{Relaxed, Release};
+use weakspot::sync::mpsc::{self, Receiver, RecvError, Sender, SyncSender, TryRecvError, TrySendError};
+use weakspot::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use weakspot::{Builder, FailureKind, MemoryModel, Report, Verdict, thread};
+
+use machine::{EMPTY, Everything, GONE, NOTHING, Outcome};
+use program::{Act, Kind, LOCATIONS, Program, Random};
+
+struct Shared {
+    atomics: [AtomicU8; LOCATIONS],
+    lock: RwLock<()>,
+    barrier: Barrier,
+    cell: OnceLock<u8>,
+    mutex: Mutex<()>,
+    condvar: Condvar,
+}
+
+#[derive(Clone)]
+enum Sends {
+    Freely(Sender<u8>),
+    Bounded(SyncSender<u8>),
+}
+
+/// What a thread has for itself.
+#[derive(Default)]
+struct Own<'a> {
+    sender: Option<Sends>,
+    receiver: Option<Receiver<u8>>,
+    /// Those it may unpark.
+    threads: Vec<Option<thread::Thread>>,
+    reads: Option<RwLockReadGuard<'a, ()>>,
+    writes: Option<RwLockWriteGuard<'a, ()>>,
+    held: Option<MutexGuard<'a, ()>>,
+}
+
+impl<'a> Own<'a> {
+    fn send(&self, value: u8, waits: bool) -> u8 {
+        match self.sender.as_ref().unwrap() {
+            Sends::Freely(sender) => u8::from(sender.send(value).is_ok()),
+            Sends::Bounded(sender) if waits => u8::from(sender.send(value).is_ok()),
+            Sends::Bounded(sender) => match sender.try_send(value) {
+                Ok(()) => 1,
+                Err(TrySendError::Full(_)) => 2,
+                Err(TrySendError::Disconnected(_)) => 0,
+            },
+        }
+    }
+
+    fn receive(&self, waits: bool) -> u8 {
+        let receiver = self.receiver.as_ref().unwrap();
+        let found =
+            if waits { receiver.recv().map_err(|RecvError| TryRecvError::Disconnected) } else { receiver.try_recv() };
+        found.unwrap_or_else(|error| if error == TryRecvError::Empty { EMPTY } else { GONE })
+    }
+
+    /// Does something; what it finds is noted.
+    fn perform(&mut self, shared: &'a Shared, act: Act, notes: &mut Vec<u8>) {
+        match act {
+            Act::Load(location) => notes.push(shared.atomics[location].load(Relaxed)),
+            Act::Store(location, value) => shared.atomics[location].store(value, Relaxed),
+            Act::Publish(location, value) => shared.atomics[location].store(value, Release),
+            Act::Read => self.reads = Some(shared.lock.read().unwrap()),
+            Act::Write => self.writes = Some(shared.lock.write().unwrap()),
+            Act::TryRead => {
+                self.reads = shared.lock.try_read().ok();
+                notes.push(u8::from(self.reads.is_some()));
+            }
+            Act::TryWrite => {
+                self.writes = shared.lock.try_write().ok();
+                notes.push(u8::from(self.writes.is_some()));
+            }
+            Act::Downgrade => self.reads = self.writes.take().map(RwLockWriteGuard::downgrade),
+            Act::EndLock => (self.reads, self.writes) = (None, None),
+            Act::Meet => notes.push(u8::from(shared.barrier.wait().is_leader())),
+            Act::Get => notes.push(shared.cell.get().copied().unwrap_or(NOTHING)),
+            Act::Set(value) => notes.push(u8::from(shared.cell.set(value).is_ok())),
+            Act::GetOrInit(value, location) => {
+                let value = *shared.cell.get_or_init(|| {
+                    notes.push(shared.atomics[location].load(Relaxed));
+                    value
+                });
+                notes.push(value);
+            }
+            Act::Send(value) => notes.push(self.send(value, true)),
+            Act::TrySend(value) => notes.push(self.send(value, false)),
+            Act::Receive => notes.push(self.receive(true)),
+            Act::TryReceive => notes.push(self.receive(false)),
+            Act::Park => thread::park(),
+            Act::Unpark(thread) => self.threads[thread].as_ref().unwrap().unpark(),
+            Act::Lock => self.held = Some(shared.mutex.lock().unwrap()),
+            Act::Unlock => self.held = None,
+            Act::Wait => self.held = self.held.take().map(|held| shared.condvar.wait(held).unwrap()),
+            Act::Notify { all: true } => shared.condvar.notify_all(),
+            Act::Notify { all: false } => shared.condvar.notify_one(),
+        }
+    }
+
+    fn perform_all(mut self, shared: &'a Shared, acts: &[Act]) -> Vec<u8> {
+        let mut notes = Vec::new();
+        for &act in acts {
+            self.perform(shared, act, &mut notes);
+        }
+        notes
+    }
+}
+
+/// One execution.
+fn run_live(kind: Kind, program: &StdArc<Program>) -> Outcome {
+    let shared = Arc::new(Shared {
+        atomics: [const { AtomicU8::new(0) }; LOCATIONS],
+        lock: RwLock::new(()),
+        barrier: Barrier::new(program.len()),
+        cell: OnceLock::new(),
+        mutex: Mutex::new(()),
+        condvar: Condvar::new(),
+    });
+    let (sender, receiver) = match kind {
+        Kind::Channel(Some(limit)) => {
+            let (sender, receiver) = mpsc::sync_channel(limit);
+            (Some(Sends::Bounded(sender)), Some(receiver))
+        }
+        Kind::Channel(None) => {
+            let (sender, receiver) = mpsc::channel();
+            (Some(Sends::Freely(sender)), Some(receiver))
+        }
+        _ => (None, None),
+    };
+    let main = thread::current();
+    let threads: Vec<_> = (1..program.len())
+        .map(|number| {
+            let (shared, program) = (shared.clone(), program.clone());
+            let (sender, main) = (sender.clone(), main.clone());
+            thread::spawn(move || {
+                let own = Own { sender, threads: vec![Some(main)], ..Own::default() };
+                own.perform_all(&shared, &program[number])
+            })
+        })
+        .collect();
+    drop(sender);
+    let others = std::iter::once(None).chain(threads.iter().map(|thread| Some(thread.thread().clone())));
+    let own = Own { receiver, threads: others.collect(), ..Own::default() };
+    let mut outcome = own.perform_all(&shared, &program[0]);
+    for thread in threads {
+        outcome.extend(thread.join().unwrap());
+    }
+    outcome.extend(shared.atomics.iter().map(|atomic| atomic.load(Relaxed)));
+    outcome
+}
+
+/// An outcome to fail on, now and then: one that only the model has, if there is any, or one of SC.
+fn bad_outcome(random: &mut Random, sc: &Everything, relaxed: &Everything) -> Option<Outcome> {
+    let new: Vec<_> = relaxed.outcomes.difference(&sc.outcomes).collect();
+    match random.below(8) {
+        0..=4 if !new.is_empty() => Some(new[random.below(new.len())].clone()),
+        5 if !sc.outcomes.is_empty() => sc.outcomes.iter().nth(random.below(sc.outcomes.len())).cloned(),
+        _ => None,
+    }
+}
+
+/// Is this the right answer? Executions that SC does not have may look like some that it has.
+fn is_right(verdict: Verdict, sc: &Everything, relaxed: &Everything, bad: Option<&Outcome>) -> bool {
+    let fails = |all: &Everything| all.deadlock || bad.is_some_and(|bad| all.outcomes.contains(bad));
+    match verdict {
+        Verdict::Failed => fails(sc),
+        Verdict::Harmful => !fails(sc) && fails(relaxed),
+        Verdict::Safe => !fails(relaxed) && relaxed.outcomes.is_subset(&sc.outcomes),
+        // Live code is not looked at for ever.
+        Verdict::Benign | Verdict::Unknown => !fails(relaxed),
+        Verdict::Bounded(_) => false,
+    }
+}
+
+/// The failure is one of those that there are, and happens again in a replay.
+fn check_failure(report: &Report, all: &Everything, body: impl Fn() + Send + Sync + 'static, about: &str) {
+    let replay = report.replay().map(str::to_owned);
+    let again = Builder { replay, ..Builder::default() }.check(body);
+    let failure = again.failure.unwrap_or_else(|| panic!("{about}: {} does not fail", report.replay().unwrap()));
+    let is_possible = match failure.kind {
+        FailureKind::Deadlock => all.deadlock,
+        FailureKind::Panic { .. } => true,
+        _ => false,
+    };
+    assert!(is_possible, "{about}: {}", failure.message);
+}
+
+/// Compares a program: what the verdict was, if the program was small enough.
+fn compare(seed: u64, model: MemoryModel) -> Option<(Kind, Verdict)> {
+    let mut random = Random::new(seed);
+    let (kind, program) = program::program(&mut random);
+    let program = StdArc::new(program);
+    let sc = machine::run(kind, &program, MemoryModel::Sc)?;
+    let relaxed = machine::run(kind, &program, model)?;
+    let bad = bad_outcome(&mut random, &sc, &relaxed);
+    let seen: StdArc<StdMutex<BTreeSet<Outcome>>> = StdArc::default();
+    let body = {
+        let (program, bad, seen) = (program.clone(), bad.clone(), seen.clone());
+        move || {
+            let outcome = run_live(kind, &program);
+            seen.lock().unwrap().insert(outcome.clone());
+            assert!(bad.as_ref() != Some(&outcome), "the bad outcome");
+        }
+    };
+    let report = Builder { model, ..Builder::default() }.check(body.clone());
+    let about = format!("seed {seed}, {model:?}, {kind:?}, bad {bad:?}, {program:?}");
+    assert!(is_right(report.verdict, &sc, &relaxed, bad.as_ref()), "{about}\n{report}\n{sc:?}\n{relaxed:?}");
+    match report.verdict {
+        Verdict::Failed => check_failure(&report, &sc, body, &about),
+        Verdict::Harmful => check_failure(&report, &relaxed, body, &about),
+        _ => {
+            let seen = seen.lock().unwrap();
+            assert!(seen.is_superset(&sc.outcomes), "{about}: not all outcomes were seen: {seen:?}, {sc:?}");
+            let wrong: Vec<_> = seen.difference(&relaxed.outcomes).collect();
+            assert!(wrong.is_empty(), "{about}: outcomes were seen that there are not: {wrong:?}");
+        }
+    }
+    Some((kind, report.verdict))
+}
+
+#[test]
+fn answers_are_those_of_a_machine_that_tries_everything() {
+    let mut verdicts = BTreeSet::new();
+    for seed in 0..300 {
+        for model in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
+            let verdict = compare(seed, model);
+            verdicts.extend(verdict.map(|(kind, verdict)| format!("{kind:?} {verdict:?}")));
+        }
+    }
+    for kind in ["RwLock", "Barrier", "OnceLock", "Channel(None)", "Channel(Some(0))", "Parking", "Condvar"] {
+        let some = verdicts.iter().filter(|verdict| verdict.starts_with(kind)).count();
+        assert!(some >= 3, "{kind}: {verdicts:?}");
+    }
+}

@@ -1,0 +1,158 @@
+//! Small programs with atomics and one kind of primitive each, and a generator of them.
+
+pub const LOCATIONS: usize = 2;
+pub const MOST_THREADS: usize = 3;
+
+/// What threads have besides atomics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    RwLock,
+    Barrier,
+    OnceLock,
+    /// Messages that it holds, if there is a limit. The first thread receives, the others send.
+    Channel(Option<usize>),
+    Parking,
+    Condvar,
+}
+
+/// What a thread does next. What it finds is noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Act {
+    Load(usize),
+    Store(usize, u8),
+    /// A release store.
+    Publish(usize, u8),
+    Read,
+    Write,
+    TryRead,
+    TryWrite,
+    Downgrade,
+    /// The lock is given back, if the thread has it.
+    EndLock,
+    Meet,
+    Get,
+    Set(u8),
+    /// The closure looks at a location.
+    GetOrInit(u8, usize),
+    Send(u8),
+    TrySend(u8),
+    Receive,
+    TryReceive,
+    Park,
+    Unpark(usize),
+    Lock,
+    Unlock,
+    Wait,
+    Notify {
+        all: bool,
+    },
+}
+
+pub type Program = Vec<Vec<Act>>;
+
+/// Numbers that look random.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 24) as usize % limit
+    }
+}
+
+fn plain(random: &mut Random) -> Act {
+    let (location, value) = (random.below(LOCATIONS), 1 + random.below(2) as u8);
+    match random.below(7) {
+        0..=2 => Act::Load(location),
+        3..=5 => Act::Store(location, value),
+        _ => Act::Publish(location, value),
+    }
+}
+
+/// A few acts that belong together.
+fn acts(kind: Kind, me: usize, threads: usize, random: &mut Random) -> Vec<Act> {
+    let value = 3 + random.below(2) as u8;
+    let choice = random.below(8);
+    match kind {
+        Kind::RwLock => match choice {
+            0 | 1 => vec![Act::Read, plain(random), Act::EndLock],
+            2 | 3 => vec![Act::Write, plain(random), Act::EndLock],
+            4 => vec![Act::TryRead, plain(random), Act::EndLock],
+            5 => vec![Act::TryWrite, plain(random), Act::EndLock],
+            6 => vec![Act::Write, Act::Downgrade, plain(random), Act::EndLock],
+            _ => vec![Act::Read, Act::EndLock],
+        },
+        Kind::Barrier => vec![Act::Meet],
+        Kind::OnceLock => match choice {
+            0..=2 => vec![Act::Get],
+            3 | 4 => vec![Act::Set(value)],
+            _ => vec![Act::GetOrInit(value, random.below(LOCATIONS))],
+        },
+        Kind::Channel(_) if me == 0 => vec![if choice < 5 { Act::Receive } else { Act::TryReceive }],
+        Kind::Channel(limit) => {
+            vec![if choice < 6 || limit.is_none() { Act::Send(value) } else { Act::TrySend(value) }]
+        }
+        Kind::Parking if choice < 3 => vec![Act::Park],
+        Kind::Parking => vec![Act::Unpark(if me == 0 { 1 + random.below(threads - 1) } else { 0 })],
+        Kind::Condvar => match choice {
+            0 | 1 => vec![Act::Lock, Act::Wait, Act::Unlock],
+            2 => vec![Act::Lock, Act::Notify { all: true }, Act::Unlock],
+            3 | 4 => vec![Act::Lock, plain(random), Act::Unlock],
+            5 => vec![Act::Notify { all: true }],
+            _ => vec![Act::Notify { all: false }],
+        },
+    }
+}
+
+/// A program and what its threads have.
+pub fn program(random: &mut Random) -> (Kind, Program) {
+    let kind = match random.below(8) {
+        0 => Kind::RwLock,
+        1 => Kind::Barrier,
+        2 => Kind::OnceLock,
+        3 => Kind::Channel(None),
+        4 => Kind::Channel(Some(1)),
+        5 => Kind::Channel(Some(0)),
+        6 => Kind::Parking,
+        _ => Kind::Condvar,
+    };
+    let threads = 2 + random.below(MOST_THREADS - 1);
+    let thread = |me: usize, random: &mut Random| {
+        let mut own = vec![plain(random)];
+        for _ in 0..=random.below(if threads == 2 { 3 } else { 2 }) {
+            match random.below(3) {
+                0 => own.push(plain(random)),
+                _ => own.extend(acts(kind, me, threads, random)),
+            }
+        }
+        own.push(plain(random));
+        own
+    };
+    let mut program: Program = (0..threads).map(|me| thread(me, random)).collect();
+    if kind == Kind::Barrier && random.below(4) > 0 {
+        // Otherwise most of them wait for somebody who does not come.
+        let meetings = 1 + random.below(2);
+        for thread in &mut program {
+            thread.retain(|act| *act != Act::Meet);
+            (0..meetings).for_each(|_| thread.insert(random.below(thread.len() + 1), Act::Meet));
+        }
+    }
+    if kind == Kind::Channel(Some(1)) {
+        // Who waits for room comes before who only tries, which is not so in `std`: all of them wait, or none.
+        let waits = random.below(2) == 0;
+        for act in program.iter_mut().flatten() {
+            *act = match *act {
+                Act::Send(value) | Act::TrySend(value) if waits => Act::Send(value),
+                Act::Send(value) | Act::TrySend(value) => Act::TrySend(value),
+                act => act,
+            };
+        }
+    }
+    (kind, program)
+}
