@@ -40,3 +40,33 @@ fn its_mistakes_are_found_there() {
     static EXECUTIONS: Outside = Outside::new(0);
     loom::model(|| count(&EXECUTIONS, false));
 }
+
+/// Who has nobody to take turns with does the same whatever the schedule: more of them tell nothing.
+#[test]
+fn a_model_of_one_thread_that_does_not_repeat_itself_is_not_run_for_long() {
+    static EXECUTIONS: Outside = Outside::new(0);
+    loom::model(|| {
+        let count = AtomicUsize::new(0);
+        for _ in 0..=EXECUTIONS.fetch_add(1, SeqCst) % 3 {
+            count.fetch_add(1, SeqCst);
+        }
+        assert_ne!(count.load(SeqCst), 0);
+    });
+    let executions = EXECUTIONS.load(SeqCst);
+    assert!(executions < 1_000, "{executions} executions");
+}
+
+/// It is run more than once, though: what does not repeat itself may fail another time.
+#[test]
+#[should_panic(expected = "the twentieth")]
+fn its_mistakes_are_found_all_the_same() {
+    static EXECUTIONS: Outside = Outside::new(0);
+    loom::model(|| {
+        let count = AtomicUsize::new(0);
+        let executions = EXECUTIONS.fetch_add(1, SeqCst);
+        for _ in 0..=executions % 3 {
+            count.fetch_add(1, SeqCst);
+        }
+        assert!(executions < 20, "the twentieth");
+    });
+}

@@ -124,12 +124,35 @@ fn difference(before: &[Happened], now: &[Happened]) -> Option<Difference> {
         let failure = Failure::new(FailureKind::NotDeterministic, message);
         return Some(Difference::Events(Box::new(failure.of_thread(now.thread).at(Some(now.place.into())))));
     }
+    if pairs().count() == before.len().min(now.len())
+        && let Some(failure) = other_end(before, now)
+    {
+        return Some(Difference::Events(Box::new(failure)));
+    }
     let (at, (before, now)) = pairs().find(|(_, (before, now))| !are_same_values(before, now))?;
     let sentence = sentence(at, before, now);
     Some(Difference::Values(format!(
         "values differ from run to run: {sentence} {WHAT_DIFFERS} As long as it does the same things with them, the executions \
          are those that were explored"
     )))
+}
+
+/// One of two runs that begin in the same way goes on where the other has ended.
+fn other_end(before: &[Happened], now: &[Happened]) -> Option<Failure> {
+    let (ended, more, went_on) = match (before.get(now.len()), now.get(before.len())) {
+        (Some(more), _) => (now.len(), more, "had gone on"),
+        (None, Some(more)) => (before.len(), more, "now goes on"),
+        (None, None) => return None,
+    };
+    let message = format!(
+        "the same schedule was run again, and where one of the two runs ends, after event {ended}, the other {went_on} \
+         with `{}` in thread {}, at {}. {WHAT_DIFFERS}",
+        describe(more),
+        more.thread,
+        more.place
+    );
+    let failure = Failure::new(FailureKind::NotDeterministic, message);
+    Some(failure.of_thread(more.thread).at(Some(more.place.into())))
 }
 
 fn sentence(at: usize, before: &Happened, now: &Happened) -> String {

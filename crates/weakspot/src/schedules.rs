@@ -55,6 +55,9 @@ use trace::Trace;
 
 /// Random schedules, if nobody says how many.
 const RANDOM_SCHEDULES: u64 = 1_000;
+/// So many in a row in which there was never anything to choose are enough: they are all the same one. (What a model that
+/// does not repeat itself does in them need not be.)
+const SAME_SCHEDULES: u32 = 100;
 
 /// What there is to choose from.
 #[derive(Default)]
@@ -113,8 +116,13 @@ pub(crate) fn random<'b>(builder: &'b Builder, runtime: &Runtime, seed: u64, sta
     // It is random because of the seed, whatever their number.
     search.judge.most = None;
     let mut choices = Random(seed);
+    let mut same = 0;
     for _ in 0..builder.max_executions.unwrap_or(RANDOM_SCHEDULES) {
         if search.run(&mut choices).is_break() {
+            break;
+        }
+        same = if search.had_choice { 0 } else { same + 1 };
+        if same == SAME_SCHEDULES {
             break;
         }
     }
@@ -195,6 +203,8 @@ struct Search<'b, 'r> {
     trace: Trace,
     /// How often the thread that has moved last has yielded since another one has.
     yields: u64,
+    /// Could this schedule have gone on otherwise anywhere?
+    had_choice: bool,
     probes: Probes,
 }
 
@@ -225,6 +235,7 @@ impl<'b, 'r> Search<'b, 'r> {
             indices: Vec::new(),
             trace: Trace::default(),
             yields: 0,
+            had_choice: false,
             probes: Probes::default(),
         }
     }
@@ -250,6 +261,7 @@ impl<'b, 'r> Search<'b, 'r> {
     /// Runs one schedule.
     fn run(&mut self, choices: &mut impl Choose) -> ControlFlow<()> {
         self.in_common = choices.in_common();
+        self.had_choice = false;
         let mut system = Live { runtime: self.runtime };
         let mut machine = Buffered::new(&mut system, MemoryModel::Sc)
             .with_exact_rounds(self.builder.max_spins)
@@ -302,6 +314,7 @@ impl<'b, 'r> Search<'b, 'r> {
             if let Some((was, is)) = self.diverged.or_else(|| choices.compare(&looks)) {
                 return self.stop(not_repeated(was, is));
             }
+            self.had_choice |= options.moves.len() > 1;
             let what = options.moves[choices.choose(&options, self.moves.len())];
             if before != Some(what.thread()) {
                 self.yields = 0;

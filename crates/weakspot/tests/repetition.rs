@@ -74,6 +74,19 @@ fn a_model_with_one_execution_is_run_again_as_well() {
     is_found_out(&report, &["the same schedule was run again", "; now it is `", "repetition.rs:"]);
 }
 
+/// Up to where the shorter of two runs ends, nothing differs.
+#[test]
+fn a_run_that_goes_on_where_another_has_ended_is_another_one() {
+    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let report = check(|| {
+        let count = AtomicUsize::new(0);
+        for _ in 0..=NEXT.fetch_add(1, SeqCst) % 3 {
+            count.fetch_add(1, SeqCst);
+        }
+    });
+    is_found_out(&report, &["where one of the two runs ends, after event ", " with `fetch_add: ", "repetition.rs:"]);
+}
+
 #[test]
 fn values_that_differ_are_told_and_are_no_failure() {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
