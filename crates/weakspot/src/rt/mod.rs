@@ -13,16 +13,25 @@
 //! | `lane` | one thread: its coroutine and what it is about to do |
 //! | `objects` | atomics and locks of a run, and the stamps that tie them to their Rust objects |
 //! | `slot` | the memory of atomics, and how it is tied to the objects of a run |
+//! | `gates` | what is opened once and passed by all who wait: barriers |
+//! | `glance` | looking without a fence at what others change with one |
 //! | `counts` | reference counts, which are events only where the program can see them |
 //! | `causality` | happens-before of the C11 orderings; data races |
 //! | `finish` | what becomes of a run that is given up |
 //! | `word` | state words with blocking updates: what locks and channels are made of |
+//! | `synchronise` | what events mean for happens-before; mutexes and threads |
 //! | `local` | storage of one run and of one thread |
 //! | `panics` | panics inside a model, kept instead of printed |
 //! | `overflow` | stack overflow, with the name of the thread |
 //! | `statics` | statics, which one model at a time may use |
+//! | `kept` | what static locks hold, put back after a run |
+//! | `observed` | which counts the program looks at: a part of every schedule |
+//! | `calls` | which call of which loop it is |
+//! | `memory` | what a model allocates and frees |
+//! | `tracked` | plain memory under the eyes of the race detector |
 //! | `strength` | operations that are made stronger, to try out what helps |
 //! | `stacks` | stacks of coroutines, used again and again |
+//! | `watchdog` | a run that does not come back |
 //! | `waiting` | who waits for what |
 //! | `worker` | the runtimes of workers |
 //! | `spare` | the memory of checks that are over, used by the next |
