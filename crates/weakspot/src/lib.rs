@@ -35,7 +35,8 @@
 //! As with loom: use [`sync`], [`thread`], [`cell`] and [`hint`] in place of the standard library's, behind a `cfg` or by
 //! a type parameter. Outside a model they behave like the standard library's, so the same build can run ordinary tests.
 //! All of them can be made in constants and statics. Atomics, locks and `OnceLock`s in statics begin anew in each execution.
-//! What a static `Mutex` or `RwLock` holds is put back if it has no destructor (on Linux).
+//! What a static `Mutex` or `RwLock` holds is put back if it has no destructor and does not point to the heap (on
+//! Linux).
 //!
 //! - The closure must do the same when it is run again: no time, no random numbers, no order of hash maps. A model that
 //!   does not is found out and the first event that differs is named.

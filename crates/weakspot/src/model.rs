@@ -91,7 +91,7 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     {
         report.notes.push(format!(
             "the static lock that is used at {place} holds what the execution before has left in it: only data without a \
-             destructor is put back. `weakspot::lazy_static!` makes a static anew in every execution"
+             destructor and without pointers to the heap is put back. `weakspot::lazy_static!` makes a static anew in every execution"
         ));
     }
     report.note_observed(&runtime);

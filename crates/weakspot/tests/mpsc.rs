@@ -223,3 +223,22 @@ fn a_message_that_is_on_its_way_is_sent() {
         assert!(!report.is_failure(), "{report}");
     }
 }
+
+/// Another sender has taken the slot before and not filled it yet. std waits for it: the channel is not empty.
+#[test]
+fn a_message_that_was_sent_is_received_although_another_one_is_on_its_way() {
+    let report = passes(|| {
+        let (sender, receiver) = mpsc::sync_channel(2);
+        for message in 0..2 {
+            sender.send(message).unwrap();
+            receiver.recv().unwrap();
+        }
+        let other = sender.clone();
+        let thread = thread::spawn(move || other.send(2));
+        sender.send(3).unwrap();
+        assert!(receiver.try_recv().is_ok());
+        drop(receiver);
+        let _ = thread.join().unwrap();
+    });
+    assert!(report.executions > 2, "{report}");
+}

@@ -1,6 +1,8 @@
 //! Statics that several tests of a program use: they run side by side, and none must see what the others do.
 #![allow(clippy::unwrap_used)]
 
+use std::mem::ManuallyDrop;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use weakspot::sync::atomic::AtomicUsize;
@@ -145,4 +147,120 @@ fn data_with_a_destructor_is_left_as_it_is() {
     assert!(report.is_failure(), "{report}");
     let note = report.notes.iter().find(|note| note.contains("lazy_static")).unwrap_or_else(|| panic!("{report}"));
     assert!(note.contains("statics.rs"), "{note}");
+}
+
+/// A lock inside the data of another one is used after that was written to.
+#[test]
+fn a_lock_inside_another_one_does_not_undo_what_is_put_back() {
+    static OUTER: Mutex<Mutex<u32>> = Mutex::new(Mutex::new(5));
+    let report = Builder::default().check(|| {
+        let thread = thread::spawn(|| drop(OUTER.lock().unwrap()));
+        {
+            let mut outer = OUTER.lock().unwrap();
+            assert_eq!(std::mem::replace(outer.get_mut().unwrap(), 6), 5);
+            assert_eq!(*outer.lock().unwrap(), 6);
+        }
+        thread.join().unwrap();
+    });
+    assert!(report.verdict == Verdict::Safe && report.executions == 2, "{report}");
+    assert_eq!(*OUTER.lock().unwrap().lock().unwrap(), 5);
+}
+
+enum Texts {
+    Some([&'static str; 6]),
+    Later(Mutex<[usize; 12]>),
+}
+
+/// Where a lock was, there may be something else by now.
+#[test]
+fn nothing_is_written_over_what_has_replaced_a_lock() {
+    static TEXTS: std::sync::Mutex<Texts> = std::sync::Mutex::new(Texts::Some([""; 6]));
+    weakspot::model(|| {
+        let mut texts = TEXTS.lock().unwrap();
+        *texts = Texts::Later(Mutex::new([0; 12]));
+        if let Texts::Later(later) = &*texts {
+            later.lock().unwrap()[0] = 1;
+        }
+        *texts = Texts::Some(["text"; 6]);
+    });
+    assert!(matches!(&*TEXTS.lock().unwrap(), Texts::Some(texts) if texts.iter().all(|text| *text == "text")));
+}
+
+#[test]
+fn poison_that_a_model_clears_before_it_locks_is_there_again_in_the_next_execution() {
+    static MUTEX: Mutex<u32> = Mutex::new(0);
+    static LOCK: RwLock<u32> = RwLock::new(0);
+    let poisons = std::thread::spawn(|| {
+        let _held = (MUTEX.lock(), LOCK.write());
+        panic!("on purpose");
+    });
+    assert!(poisons.join().is_err());
+    let report = Builder::default().check(|| {
+        assert!(MUTEX.is_poisoned() && LOCK.is_poisoned());
+        MUTEX.clear_poison();
+        LOCK.clear_poison();
+        let thread = thread::spawn(|| *MUTEX.lock().unwrap() += 1);
+        *MUTEX.lock().unwrap() += 1;
+        *LOCK.write().unwrap() += 1;
+        thread.join().unwrap();
+    });
+    assert!(report.verdict == Verdict::Safe && report.executions == 2, "{report}");
+    assert!(MUTEX.is_poisoned() && LOCK.is_poisoned());
+}
+
+/// Something without a destructor may own memory nevertheless, which the first execution frees.
+#[test]
+fn what_points_to_the_heap_is_not_put_back() {
+    static BOX: Mutex<Option<ManuallyDrop<Box<u32>>>> = Mutex::new(None);
+    *BOX.lock().unwrap() = Some(ManuallyDrop::new(Box::new(5)));
+    let report = Builder::default().check(|| {
+        let thread = thread::spawn(|| drop(BOX.lock().unwrap()));
+        if let Some(five) = BOX.lock().unwrap().take() {
+            assert_eq!(*ManuallyDrop::into_inner(five), 5);
+        }
+        thread.join().unwrap();
+    });
+    assert!(report.verdict == Verdict::Safe && report.executions == 2, "{report}");
+    assert!(BOX.lock().unwrap().is_none());
+}
+
+#[test]
+fn what_a_raw_pointer_owns_is_not_freed_twice() {
+    struct Owner(*mut u32);
+    // SAFETY: nobody else has the pointer.
+    unsafe impl Send for Owner {}
+    fn new() -> *mut u32 {
+        Box::into_raw(Box::new(5))
+    }
+    static OWNER: LazyLock<Mutex<Owner>> = LazyLock::new(|| Mutex::new(Owner(new())));
+    let report = Builder::default().check(|| {
+        let thread = thread::spawn(|| drop(OWNER.lock().unwrap()));
+        {
+            let mut owner = OWNER.lock().unwrap();
+            // SAFETY: the pointer comes from a box, and is replaced.
+            assert_eq!(unsafe { *Box::from_raw(std::mem::replace(&mut owner.0, new())) }, 5);
+        }
+        thread.join().unwrap();
+    });
+    assert!(report.verdict == Verdict::Safe && report.executions == 2, "{report}");
+}
+
+/// Pointers into the program own nothing that could be freed.
+#[test]
+fn references_to_statics_are_put_back() {
+    static NUMBER: AtomicUsize = AtomicUsize::new(3);
+    type Chosen = (&'static str, Option<&'static AtomicUsize>, fn() -> u32);
+    static CHOSEN: Mutex<Chosen> = Mutex::new(("none", None, || 1));
+    let report = Builder::default().check(|| {
+        let thread = thread::spawn(|| drop(CHOSEN.lock().unwrap()));
+        {
+            let mut chosen = CHOSEN.lock().unwrap();
+            assert!(chosen.0 == "none" && chosen.1.is_none() && chosen.2() == 1);
+            *chosen = ("number", Some(&NUMBER), || 2);
+        }
+        thread.join().unwrap();
+        assert_eq!(CHOSEN.lock().unwrap().1.map(|number| number.fetch_add(1, SeqCst)), Some(3));
+    });
+    assert!(report.verdict == Verdict::Safe && report.executions == 2 && report.notes.is_empty(), "{report}");
+    assert_eq!(CHOSEN.lock().unwrap().0, "none");
 }

@@ -1,21 +1,27 @@
 //! What static locks hold.
 //!
 //! Statics are as new at the beginning of every execution. Atomics and the words of locks have a first value that they get
-//! back; the data of a `Mutex` or `RwLock` is any type. If it has no destructor, its bytes are what it is: they are kept when
-//! a run comes to the lock for the first time, before anybody can have changed the data, and written back when the run
-//! is over. What has a destructor owns something, which may be gone by then, and stays as it is.
+//! back; the data of a `Mutex` or `RwLock` is any type. Its bytes are kept when a run comes to the lock for the first time,
+//! before anybody can have changed the data, and written back when the run is over.
+//!
+//! That must not bring back what is gone. What has a destructor owns something, and stays as it is. So does what points to
+//! memory outside of the program and its libraries: a `ManuallyDrop<Box<T>>`, a raw pointer or a `&'static mut T` may own
+//! what it points to, although it has no destructor. Nobody knows where in the data there are pointers, so whatever looks
+//! like one to memory that is there is taken for one.
 //!
 //! Only statics: other memory may have been freed when the run is over. (Where nobody knows what is a static, nothing is
-//! kept.)
+//! kept.) A lock may also have been put into a static, inside of something else that is put there later. Then its stamp is
+//! gone, and nothing is written.
 
 use std::cell::UnsafeCell;
 use std::mem::{MaybeUninit, needs_drop};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::Place;
+use super::objects::Stamp;
 use super::runtime::Runtime;
 use super::state::State;
-use super::statics::is_static;
+use super::statics::{PAGE, is_elsewhere, is_static};
 
 /// The data of a lock.
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +30,15 @@ pub(crate) struct Data<'a> {
     size: usize,
     has_destructor: bool,
     poisoned: &'a AtomicBool,
+    /// The stamp of the lock.
+    mark: &'a AtomicU64,
 }
 
 impl<'a> Data<'a> {
-    /// That of a lock with this flag.
-    pub(crate) fn new<T: ?Sized>(data: &'a UnsafeCell<T>, poisoned: &'a AtomicBool) -> Self {
-        Self { address: data.get().cast(), size: size_of_val(data), has_destructor: needs_drop::<T>(), poisoned }
+    /// That of a lock with this flag and this stamp.
+    pub(crate) fn new<T: ?Sized>(data: &'a UnsafeCell<T>, poisoned: &'a AtomicBool, stamp: &'a Stamp) -> Self {
+        let (address, size) = (data.get().cast(), size_of_val(data));
+        Self { address, size, has_destructor: needs_drop::<T>(), poisoned, mark: &stamp.mark }
     }
 }
 
@@ -38,35 +47,74 @@ impl<'a> Data<'a> {
 pub(crate) struct Kept {
     address: *mut u8,
     bytes: Box<[MaybeUninit<u8>]>,
+    /// Where the stamp of its lock is, and what it was when the bytes were kept.
+    mark: *const AtomicU64,
+    stamp: u64,
 }
 
 impl Kept {
     /// # Safety
-    /// There are so many bytes, and nobody writes them now.
-    unsafe fn new(address: *mut u8, size: usize) -> Self {
+    /// There are so many bytes in a static that has the mark, too, and nobody writes them now.
+    unsafe fn new(address: *mut u8, size: usize, mark: &AtomicU64) -> Self {
         let mut bytes = Box::new_uninit_slice(size);
         // SAFETY: by the contract; whether they mean anything does not matter.
         unsafe { std::ptr::copy_nonoverlapping(address.cast(), bytes.as_mut_ptr(), size) };
-        Self { address, bytes }
+        Self { address, bytes, mark, stamp: mark.load(Ordering::Relaxed) }
     }
+
+    /// May there be a pointer among the bytes to memory that somebody has to free?
+    fn may_own(&self) -> bool {
+        let before = self.address.addr().next_multiple_of(size_of::<usize>()) - self.address.addr();
+        let (words, _) = self.bytes.get(before..).unwrap_or(&[]).as_chunks();
+        // The first page is never there.
+        let mut known = 0;
+        words.iter().any(|word| {
+            let word = whatever_it_is(*word);
+            let page = word & !(PAGE - 1);
+            let is_new = page != known;
+            known = page;
+            is_new && is_elsewhere(page)
+        })
+    }
+
+    fn write_back(self) {
+        let Self { address, bytes, mark, stamp } = self;
+        // SAFETY: statics are there for ever. No thread of the run goes on, so nobody has the lock, whose stamp says that it
+        // is still there. The bytes are those of a value that it held, which has no destructor and owns no memory.
+        unsafe {
+            if (*mark).load(Ordering::Relaxed) == stamp {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), address.cast(), bytes.len());
+            }
+        }
+    }
+}
+
+/// A number that has these bytes. Those that mean nothing (between fields) are anything.
+fn whatever_it_is(bytes: [MaybeUninit<u8>; size_of::<usize>()]) -> usize {
+    // SAFETY: as many bytes, of which nothing is demanded.
+    let bytes: MaybeUninit<usize> = unsafe { std::mem::transmute(bytes) };
+    let number: usize;
+    // SAFETY: nothing is done. Registers hold a number always, whatever is known of what was put into them.
+    unsafe {
+        std::arch::asm!("/* {0} */", inlateout(reg) bytes => number, options(pure, nomem, nostack, preserves_flags));
+    }
+    number
 }
 
 impl Runtime {
     /// The run comes to a lock for the first time.
     #[inline(never)]
     pub(crate) fn keep(&self, data: Data<'_>, place: Place) {
-        let Data { address, size, has_destructor, poisoned } = data;
+        let Data { address, size, has_destructor, poisoned, mark } = data;
         if !cfg!(target_os = "linux") || !is_static(address.addr()) {
             return;
         }
         // SAFETY: the lock is a static of this model (others wait), and nobody has got it in this run.
-        let kept = |address, size| unsafe { Kept::new(address, size) };
-        let mut state = self.state();
-        state.kept.push(kept(poisoned.as_ptr().cast(), 1));
-        if has_destructor {
-            self.left_as_it_is.set(self.left_as_it_is.get().or(Some(place)));
-        } else {
-            state.kept.push(kept(address, size));
+        let kept = |address, size| unsafe { Kept::new(address, size, mark) };
+        self.state().kept.push(kept(poisoned.as_ptr().cast(), 1));
+        match (!has_destructor).then(|| kept(address, size)).filter(|kept| !kept.may_own()) {
+            Some(kept) => self.state().kept.push(kept),
+            None => self.left_as_it_is.set(self.left_as_it_is.get().or(Some(place))),
         }
     }
 }
@@ -75,10 +123,7 @@ impl State {
     /// The run is over: what it has used is as it was before.
     pub(crate) fn give_back(&mut self) {
         self.give_values_back();
-        for Kept { address, bytes } in self.kept.drain(..) {
-            // SAFETY: statics are there for ever. No thread of the run goes on, so nobody has the lock, and bytes of a type
-            // without a destructor can be replaced by those of another value of it.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address.cast(), bytes.len()) };
-        }
+        // A lock in the data of another one is used after that one, which may have been written to in between.
+        self.kept.drain(..).rev().for_each(Kept::write_back);
     }
 }

@@ -100,26 +100,66 @@ pub(crate) fn is_static(_address: usize) -> bool {
     true
 }
 
+/// Is there memory at this address that belongs neither to the program nor to its libraries?
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_elsewhere(_page: usize) -> bool {
+    true
+}
+
 #[cfg(target_os = "linux")]
-pub(crate) use segments::is_static;
+pub(crate) use segments::{is_elsewhere, is_static};
+
+/// Pages of memory have no less.
+pub(crate) const PAGE: usize = 1 << 12;
 
 #[cfg(target_os = "linux")]
 mod segments {
     use std::ops::Range;
     use std::sync::OnceLock;
 
-    /// May there be a static at this address?
-    pub(crate) fn is_static(address: usize) -> bool {
-        static SEGMENTS: OnceLock<Vec<Range<usize>>> = OnceLock::new();
-        SEGMENTS.get_or_init(writable).iter().any(|segment| segment.contains(&address))
+    use super::PAGE;
+
+    /// The segments of the program and its libraries.
+    #[derive(Default)]
+    struct Segments {
+        all: Vec<Range<usize>>,
+        /// Those that can be written to.
+        writable: Vec<Range<usize>>,
     }
 
-    /// The segments of the program and its libraries that can be written to.
-    fn writable() -> Vec<Range<usize>> {
-        let mut segments = Vec::new();
-        // SAFETY: the callback has the right type, and gets the vector, which outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut segments).cast()) };
-        segments
+    fn segments() -> &'static Segments {
+        static SEGMENTS: OnceLock<Segments> = OnceLock::new();
+        SEGMENTS.get_or_init(|| {
+            let mut segments = Segments::default();
+            // SAFETY: the callback has the right type, and gets the segments, which outlive the call.
+            unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut segments).cast()) };
+            segments
+        })
+    }
+
+    /// May there be a static at this address?
+    pub(crate) fn is_static(address: usize) -> bool {
+        segments().writable.iter().any(|segment| segment.contains(&address))
+    }
+
+    /// Is there memory at this address that belongs neither to the program nor to its libraries?
+    pub(crate) fn is_elsewhere(page: usize) -> bool {
+        let is_inside = |segment: &Range<usize>| (segment.start & !(PAGE - 1)..segment.end).contains(&page);
+        !segments().all.iter().any(is_inside) && is_mapped(page)
+    }
+
+    fn is_mapped(address: usize) -> bool {
+        // No user's memory is there, whatever the processor.
+        if address == 0 || address > usize::MAX / 2 && usize::BITS == 64 {
+            return false;
+        }
+        // SAFETY: asks for a number, and nothing else.
+        let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let mut is_resident = 0_u8;
+        let page = std::ptr::without_provenance_mut::<libc::c_void>(address & !(size - 1));
+        // SAFETY: nothing is done to the page, if it is one; the answer for one page is a byte.
+        let answer = unsafe { libc::mincore(page, 1, (&raw mut is_resident).cast()) };
+        answer == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ENOMEM)
     }
 
     extern "C" fn note(
@@ -127,15 +167,19 @@ mod segments {
         _size: libc::size_t,
         segments: *mut libc::c_void,
     ) -> libc::c_int {
-        // SAFETY: the system hands over a valid description, and back what `writable` gave it.
-        let (object, segments) = unsafe { (&*object, &mut *segments.cast::<Vec<Range<usize>>>()) };
+        // SAFETY: the system hands over a valid description, and back what `segments` gave it.
+        let (object, segments) = unsafe { (&*object, &mut *segments.cast::<Segments>()) };
         if object.dlpi_phnum > 0 {
             // SAFETY: there are so many headers.
             let headers = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)) };
             for header in headers {
-                if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0 {
+                if header.p_type == libc::PT_LOAD {
                     let start = (object.dlpi_addr + header.p_vaddr) as usize;
-                    segments.push(start..start + header.p_memsz as usize);
+                    let segment = start..start + header.p_memsz as usize;
+                    if header.p_flags & libc::PF_W != 0 {
+                        segments.writable.push(segment.clone());
+                    }
+                    segments.all.push(segment);
                 }
             }
         }
@@ -145,7 +189,7 @@ mod segments {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::is_static;
+    use super::{PAGE, is_elsewhere, is_static};
     use std::sync::atomic::AtomicUsize;
 
     static ZERO: AtomicUsize = AtomicUsize::new(0);
@@ -156,5 +200,15 @@ mod tests {
         let address = |object: &AtomicUsize| std::ptr::from_ref(object).addr();
         assert!(is_static(address(&ZERO)) && is_static(address(&ONE)));
         assert!(!is_static(address(&AtomicUsize::new(0))) && !is_static(address(&Box::new(AtomicUsize::new(0)))));
+    }
+
+    #[test]
+    fn memory_of_the_program_is_told_from_other_memory() {
+        let page = |address: usize| address & !(PAGE - 1);
+        let elsewhere = |address: usize| is_elsewhere(page(address));
+        assert!(elsewhere(std::ptr::from_ref(&AtomicUsize::new(0)).addr()));
+        assert!(elsewhere(std::ptr::from_ref(&*Box::new(5)).addr()));
+        assert!(!elsewhere((&raw const ZERO).addr()) && !elsewhere("text".as_ptr().addr()));
+        assert!([0, 1, 5_000, usize::MAX, 0xb75d << (usize::BITS - 16)].into_iter().all(|number| !elsewhere(number)));
     }
 }

@@ -74,6 +74,11 @@ impl Word {
         }
     }
 
+    /// Its stamp.
+    pub(crate) fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+
     /// One event that is a plain load, and no fence. What the standard library only looks at is looked at so.
     #[track_caller]
     pub(crate) fn look(&self, what: &'static str, sync: Sync) -> u64 {

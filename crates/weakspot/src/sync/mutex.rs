@@ -135,7 +135,7 @@ impl<T> Mutex<T> {
 
     /// The value, at the end of the mutex's life.
     pub fn into_inner(self) -> LockResult<T> {
-        let poisoned = self.is_poisoned();
+        let poisoned = self.lock.is_poisoned();
         let value = self.data.into_inner();
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
     }
@@ -157,28 +157,39 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
+    /// The current run looks at more than the data, or changes it.
+    fn keep(&self, place: Place) {
+        if let Some(runtime) = rt::current() {
+            self.lock.object(runtime, self.data(), place);
+        }
+    }
+
     fn data(&self) -> Data<'_> {
-        Data::new(&self.data, &self.lock.poisoned)
+        Data::new(&self.data, &self.lock.poisoned, &self.lock.stamp)
     }
 
     fn guard<'a>(&'a self, hold: Hold<'a>) -> LockResult<MutexGuard<'a, T>> {
         let guard = MutexGuard { mutex: self, hold, not_send: PhantomData };
-        if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
+        if self.lock.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
     /// Has a thread panicked while it held the mutex?
+    #[track_caller]
     pub fn is_poisoned(&self) -> bool {
+        self.keep(Location::caller());
         self.lock.is_poisoned()
     }
 
     /// Forgets that.
+    #[track_caller]
     pub fn clear_poison(&self) {
+        self.keep(Location::caller());
         self.lock.poisoned.store(false, Ordering::Relaxed);
     }
 
     /// The value, which nobody else can access.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        let poisoned = self.is_poisoned();
+        let poisoned = self.lock.is_poisoned();
         let value = self.data.get_mut();
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
     }
@@ -264,7 +275,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
                 }
             };
         }
-        text.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+        text.field("poisoned", &self.lock.is_poisoned()).finish_non_exhaustive()
     }
 }
 

@@ -161,7 +161,7 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     fn data(&self) -> Data<'_> {
-        Data::new(&self.data, &self.poisoned)
+        Data::new(&self.data, &self.poisoned, self.word.stamp())
     }
 
     fn reader<'a>(
@@ -170,27 +170,31 @@ impl<T: ?Sized> RwLock<T> {
         place: Place,
     ) -> LockResult<RwLockReadGuard<'a, T>> {
         let guard = RwLockReadGuard { lock: self, _outside: outside, place };
-        if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
+        if self.poisoned.load(Ordering::Relaxed) { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
     fn writer<'a>(&'a self, outside: Option<Turn<'a>>, place: Place) -> LockResult<RwLockWriteGuard<'a, T>> {
         let guard = RwLockWriteGuard { lock: self, outside, was_panicking: crate::thread::panicking(), place };
-        if self.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
+        if self.poisoned.load(Ordering::Relaxed) { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
     /// Has a thread panicked while it had write access?
+    #[track_caller]
     pub fn is_poisoned(&self) -> bool {
+        self.word.keep(self.data(), Location::caller());
         self.poisoned.load(Ordering::Relaxed)
     }
 
     /// Forgets that.
+    #[track_caller]
     pub fn clear_poison(&self) {
+        self.word.keep(self.data(), Location::caller());
         self.poisoned.store(false, Ordering::Relaxed);
     }
 
     /// The value, which nobody else can access.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        let poisoned = self.is_poisoned();
+        let poisoned = self.poisoned.load(Ordering::Relaxed);
         let value = self.data.get_mut();
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
     }
@@ -299,7 +303,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
                 Err(_) => text.field("data", &format_args!("<locked>")),
             };
         }
-        text.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
+        text.field("poisoned", &self.poisoned.load(Ordering::Relaxed)).finish_non_exhaustive()
     }
 }
 

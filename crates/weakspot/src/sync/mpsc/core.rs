@@ -214,10 +214,20 @@ impl<T> Channel<T> {
     }
 
     /// Is a message on its way to a slot that had room for it from the beginning? Then std waits for it. Otherwise the sender may
-    /// itself be waiting.
+    /// itself be waiting, which in std has no slot yet; but if somebody else's message is there, behind it, the channel is not
+    /// empty, and the sender has room now.
     #[track_caller]
     fn is_on_its_way(&self, index: usize) -> bool {
-        self.has_room_for(index) && (self.tail.get("Receiver::try_recv", Sync::Acquire) / ONE_SLOT) as usize > index
+        let what = "Receiver::try_recv";
+        if self.has_room_for(index) {
+            return (self.tail.get(what, Sync::Acquire) / ONE_SLOT) as usize > index;
+        }
+        let behind = index + 1..index + self.bound.unwrap_or(0);
+        if behind.is_empty() {
+            return false;
+        }
+        let claimed = (self.tail.get(what, Sync::Acquire) / ONE_SLOT) as usize;
+        (behind.start..behind.end.min(claimed)).any(|index| self.slot(index).state.get(what, Sync::Acquire) == FULL)
     }
 
     /// The receiver, whose next slot is `next`, is gone: no more sends, and what was sent is dropped.
