@@ -73,15 +73,16 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
         if builder.fail_on != FailOn::Nothing {
             let took = start.elapsed();
             overflow::note(Some(crash_note(&found)));
-            let judged = impact::judge(&runtime, builder, &borderlines(&found), took);
+            let (judged, witness) = impact::judge(&runtime, builder, &borderlines(&found), took);
             overflow::note(None);
             if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
                 report.suggestions = strengthen::suggest(builder, &runtime, &found, Some(&judged), took);
             }
             report.impact = Some(judged);
+            report.witness = witness;
         }
         report.violations = found.into_iter().map(|found| found.violation).collect();
-        report.begin_with_harm();
+        report.begin_with_shown();
     }
     if !repetition::fails_again(builder, &runtime, &report) {
         report.notes.push(repetition::FAILED_ONCE.to_owned());
