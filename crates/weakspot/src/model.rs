@@ -50,12 +50,14 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     let mut judge = search(builder, &runtime, start);
     if judge.report.failure.is_none()
         && judge.report.bound.is_none()
-        && let Some(first) = judge.first.take()
+        && !judge.first.is_empty()
         && !repetition::is_known(kind)
     {
         repetition::know(kind);
-        match repetition::check(builder, &runtime, &first) {
+        let first = std::mem::take(&mut judge.first);
+        match repetition::check(builder, &runtime, first, judge.explored()) {
             Some(Difference::Events(failure)) => judge.report.failure = Some(*failure),
+            Some(Difference::Fails(report)) => judge.report.take_over_failure(*report),
             Some(Difference::Values(note)) => judge.report.notes.push(note),
             None => {}
         }

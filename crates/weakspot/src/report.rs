@@ -260,6 +260,11 @@ impl Report {
         }
     }
 
+    /// It fails as another report says.
+    pub(crate) fn take_over_failure(&mut self, other: Self) {
+        (self.failure, self.timeline, self.schedule) = (other.failure, other.timeline, other.schedule);
+    }
+
     /// Does a test with this report fail?
     pub fn is_failure(&self) -> bool {
         match self.verdict {
