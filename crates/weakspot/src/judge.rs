@@ -19,7 +19,7 @@ use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Borderline, ScStep};
 use crate::jobs::Colleague;
-use crate::repetition;
+use crate::repetition::{self, Execution};
 use crate::replay::GOES_ON;
 use crate::report::{Bound, Report, Violation};
 use crate::rt::lane::Happened;
@@ -91,7 +91,7 @@ pub(crate) struct Judge<'b> {
     pub(crate) found: Vec<Found>,
     told: Told,
     /// What happened in the first executions, if they may have to be compared with others.
-    pub(crate) first: Vec<Vec<Happened>>,
+    pub(crate) first: Vec<Execution>,
 }
 
 /// A clock that is not looked at after every execution if they are short.
@@ -479,7 +479,7 @@ impl Visitor<Live<'_>> for Judge<'_> {
     fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {
         let runtime = system.runtime;
         if self.first.len() < repetition::MOST_EXECUTIONS && runtime.keeps_first.get() {
-            self.first.push(runtime.state().log.clone());
+            self.first.push(Execution::of_run(runtime));
         }
         let failure = match ending {
             Ending::Complete => {

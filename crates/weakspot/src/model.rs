@@ -62,6 +62,13 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
             None => {}
         }
     }
+    if let Some(failure) = &judge.report.failure
+        && matches!(failure.kind, FailureKind::NotDeterministic)
+        && let Some(first) = repetition::first_difference(builder, &runtime)
+        && first.thread != failure.thread
+    {
+        (judge.report.failure, judge.report.timeline) = (Some(first), None);
+    }
     judge.report.left_out = runtime.loops_left_out.take().into_iter().map(LoopLeftOut::from).collect();
     judge.report.exhaustive &= judge.report.left_out.is_empty();
     let nothing_ends = judge.report.executions == 0 && judge.report.blocked > 0;
@@ -341,7 +348,11 @@ fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
     let state = runtime.state();
     let lane = &state.lanes[divergence.thread.index()];
     let is_same = kind_of(lane.operation) == Some(kind_name(divergence.was));
-    let elsewhere = if is_same { ", but to something else" } else { "" };
+    let elsewhere = if is_same {
+        ", but to something else (or a thread before it has used these atomics or locks in another order)"
+    } else {
+        ""
+    };
     let message = format!(
         "thread {} was run again with the same results and did something else. Its event \
          {} was {}; now it is about to {}{elsewhere}. {WHAT_DIFFERS}",
