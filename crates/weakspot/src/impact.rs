@@ -22,11 +22,12 @@ use weakspot_explore::buffered::{Buffered, Move, Rest};
 use weakspot_explore::system::CellId;
 use weakspot_model::buffer::MemoryModel;
 
-use crate::builder::Builder;
+use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
 use crate::report::Violation;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
+use crate::strengthen::cycle;
 use crate::strengthen::delays::{self, Delays};
 use crate::timeline::Timeline;
 
@@ -56,6 +57,15 @@ pub struct Harm {
     pub(crate) violations: Vec<Violation>,
 }
 
+/// A relaxed execution that does not fail, and that no SC execution is like.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    pub(crate) timeline: Timeline,
+    pub(crate) schedule: String,
+    /// What no SC execution does: see [`cycle`].
+    pub(crate) violations: Vec<Violation>,
+}
+
 /// What comes of a violation.
 #[derive(Debug)]
 pub enum Impact {
@@ -78,22 +88,37 @@ pub(crate) struct Borderline {
     pub(crate) store: usize,
 }
 
-/// Looks for harm.
+/// Looks for harm, and keeps a relaxed execution without harm if violations are failures in themselves.
 ///
 /// `took` is the time that has passed already: a limit on time holds here, too.
-pub(crate) fn judge(runtime: &Runtime, builder: &Builder, borderlines: &[Borderline], took: Duration) -> Impact {
+pub(crate) fn judge(
+    runtime: &Runtime,
+    builder: &Builder,
+    borderlines: &[Borderline],
+    took: Duration,
+) -> (Impact, Option<Witness>) {
     let left = builder.max_duration.map(|most| most.saturating_sub(took).max(LEAST_PATIENCE));
     let patience = left.into_iter().chain([PATIENCE]).min().unwrap_or(PATIENCE);
     let model = builder.model;
     runtime.buffered.set(true);
     let mut system = Live { runtime };
     let machine = Buffered::new(&mut system, model).with_exact_rounds(builder.max_spins).sparing_timeouts();
-    let mut search =
-        Search { machine, runtime, model, moves: Vec::new(), roused: Vec::new(), start: Instant::now(), patience };
+    let mut search = Search {
+        machine,
+        runtime,
+        model,
+        moves: Vec::new(),
+        roused: Vec::new(),
+        start: Instant::now(),
+        patience,
+        wants_witness: builder.fail_on == FailOn::Unsafe,
+        witness: None,
+    };
     let impact = search.run(borderlines);
+    let witness = search.witness.take().filter(|_| !matches!(impact, Impact::Harmful(_)));
     runtime.finish_run(true);
     runtime.buffered.set(false);
-    impact
+    (impact, witness)
 }
 
 /// How a run of the machine ended.
@@ -122,6 +147,8 @@ struct Search<'m, 'r> {
     roused: Vec<usize>,
     start: Instant,
     patience: Duration,
+    wants_witness: bool,
+    witness: Option<Witness>,
 }
 
 impl Search<'_, '_> {
@@ -224,7 +251,10 @@ impl Search<'_, '_> {
         }
         let failure = match rest? {
             Rest::Complete => match self.runtime.end_run() {
-                Ok(()) => return Some(Ended::Well),
+                Ok(()) => {
+                    self.keep_witness();
+                    return Some(Ended::Well);
+                }
                 Err(message) => Failure::new(FailureKind::Leak, message),
             },
             Rest::Failed(thread) => {
@@ -239,10 +269,26 @@ impl Search<'_, '_> {
         Some(Ended::Badly(Box::new(Harm {
             failure,
             timeline,
-            schedule: format!("{}:{}", self.model.name(), schedule_text(&self.moves)),
+            schedule: self.schedule(),
             delays: delays::of_run(log, self.model),
             violations: delays::violations_of_run(log, self.model),
         })))
+    }
+
+    fn schedule(&self) -> String {
+        format!("{}:{}", self.model.name(), schedule_text(&self.moves))
+    }
+
+    /// Keeps the run that has ended well, if it is the first that no SC execution is like.
+    fn keep_witness(&mut self) {
+        if !self.wants_witness || self.witness.is_some() {
+            return;
+        }
+        let violations = cycle::violations_on_cycles(&self.runtime.state().log, self.model);
+        if !violations.is_empty() {
+            let timeline = Timeline::of_run(self.runtime);
+            self.witness = Some(Witness { timeline, schedule: self.schedule(), violations });
+        }
     }
 
     /// The borderline execution with the store delayed; then the others go on while it stays where it is.

@@ -19,6 +19,7 @@ use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Borderline, ScStep};
 use crate::jobs::Colleague;
+use crate::repetition::{self, Execution};
 use crate::replay::GOES_ON;
 use crate::report::{Bound, Report, Violation};
 use crate::rt::lane::Happened;
@@ -89,8 +90,8 @@ pub(crate) struct Judge<'b> {
     pub(crate) report: Report,
     pub(crate) found: Vec<Found>,
     told: Told,
-    /// What happened in the first execution, if it may have to be compared with another one.
-    pub(crate) first: Option<Vec<Happened>>,
+    /// What happened in the first executions, if they may have to be compared with others.
+    pub(crate) first: Vec<Execution>,
 }
 
 /// A clock that is not looked at after every execution if they are short.
@@ -167,7 +168,7 @@ impl<'b> Judge<'b> {
             report: Report { watched: if builder.monitor { model } else { MemoryModel::Sc }, ..Report::new(model) },
             found: Vec::new(),
             told: Told::default(),
-            first: None,
+            first: Vec::new(),
         }
     }
 
@@ -286,9 +287,7 @@ impl<'b> Judge<'b> {
         self.report.exhaustive &= report.exhaustive;
         self.report.bound = self.report.bound.or(report.bound);
         if report.failure.is_some() {
-            self.report.failure = report.failure;
-            self.report.timeline = report.timeline;
-            self.report.schedule = report.schedule;
+            self.report.take_over_failure(report);
         }
         for found in found {
             if !self.told.contains_key(&found.key) && self.found.len() < MOST_VIOLATIONS {
@@ -479,8 +478,8 @@ impl Visitor<Live<'_>> for Judge<'_> {
 
     fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {
         let runtime = system.runtime;
-        if self.first.is_none() && runtime.keeps_first.get() {
-            self.first = Some(runtime.state().log.clone());
+        if self.first.len() < repetition::MOST_EXECUTIONS && runtime.keeps_first.get() {
+            self.first.push(Execution::of_run(runtime));
         }
         let failure = match ending {
             Ending::Complete => {

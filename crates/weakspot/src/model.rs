@@ -50,15 +50,24 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     let mut judge = search(builder, &runtime, start);
     if judge.report.failure.is_none()
         && judge.report.bound.is_none()
-        && let Some(first) = judge.first.take()
+        && !judge.first.is_empty()
         && !repetition::is_known(kind)
     {
         repetition::know(kind);
-        match repetition::check(builder, &runtime, &first) {
+        let first = std::mem::take(&mut judge.first);
+        match repetition::check(builder, &runtime, first, judge.explored()) {
             Some(Difference::Events(failure)) => judge.report.failure = Some(*failure),
+            Some(Difference::Fails(report)) => judge.report.take_over_failure(*report),
             Some(Difference::Values(note)) => judge.report.notes.push(note),
             None => {}
         }
+    }
+    if let Some(failure) = &judge.report.failure
+        && matches!(failure.kind, FailureKind::NotDeterministic)
+        && let Some(first) = repetition::first_difference(builder, &runtime)
+        && first.thread != failure.thread
+    {
+        (judge.report.failure, judge.report.timeline) = (Some(first), None);
     }
     judge.report.left_out = runtime.loops_left_out.take().into_iter().map(LoopLeftOut::from).collect();
     judge.report.exhaustive &= judge.report.left_out.is_empty();
@@ -73,15 +82,16 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
         if builder.fail_on != FailOn::Nothing {
             let took = start.elapsed();
             overflow::note(Some(crash_note(&found)));
-            let judged = impact::judge(&runtime, builder, &borderlines(&found), took);
+            let (judged, witness) = impact::judge(&runtime, builder, &borderlines(&found), took);
             overflow::note(None);
             if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
                 report.suggestions = strengthen::suggest(builder, &runtime, &found, Some(&judged), took);
             }
             report.impact = Some(judged);
+            report.witness = witness;
         }
         report.violations = found.into_iter().map(|found| found.violation).collect();
-        report.begin_with_harm();
+        report.begin_with_shown();
     }
     if !repetition::fails_again(builder, &runtime, &report) {
         report.notes.push(repetition::FAILED_ONCE.to_owned());
@@ -338,7 +348,11 @@ fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
     let state = runtime.state();
     let lane = &state.lanes[divergence.thread.index()];
     let is_same = kind_of(lane.operation) == Some(kind_name(divergence.was));
-    let elsewhere = if is_same { ", but to something else" } else { "" };
+    let elsewhere = if is_same {
+        ", but to something else (or a thread before it has used these atomics or locks in another order)"
+    } else {
+        ""
+    };
     let message = format!(
         "thread {} was run again with the same results and did something else. Its event \
          {} was {}; now it is about to {}{elsewhere}. {WHAT_DIFFERS}",

@@ -1,14 +1,16 @@
 //! Does a model repeat itself?
 //!
 //! The explorer notices if a thread does something else than it did before with the same results. It does not look at
-//! values, and a model with few executions may be through before chance strikes. So the first execution is run once more in
+//! values, and a model with few executions may be through before chance strikes. So the first executions are run again in
 //! the end and compared, event by event, as long as the schedule is the same. What differs then is no doing of the
-//! schedule: time, random numbers, the order of a hash map.
+//! schedule: time, random numbers, the order of a hash map. A coin falls the same way twice in every second model, so
+//! this is done many times where there are few executions, and next to never where there are many: those have
+//! begun in the same way again and again already.
 //!
 //! A closure of the same type that the same test explores again is not looked at again.
 //!
 //! What a static keeps makes the first run of all different from the others, and that alone is no harm: what counts is
-//! whether two later runs differ.
+//! whether runs differ once more.
 //!
 //! If only values differ (numbers that a static of `std` gives out, one after the other), the executions are those that
 //! were explored, with other numbers in them; that is told, and is no failure. Values that may be pointers are not
@@ -18,20 +20,32 @@ use std::any::TypeId;
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::mem::discriminant;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
 use crate::impact::Impact;
-use crate::model::{WHAT_DIFFERS, explore};
+use crate::model::{WHAT_DIFFERS, explore, may_go_on};
 use crate::report::Report;
 use crate::rt::lane::{Happened, Operation};
+use crate::rt::objects::Origin;
 use crate::rt::runtime::Runtime;
 
-/// How often the first execution is run again if it was different from the first time.
+/// How often executions are run again if they were different from the first time.
 const TRIES: usize = 4;
+
+/// So many of the first executions are run again.
+pub(crate) const MOST_EXECUTIONS: usize = 10;
+/// Models with more executions have begun in the same way so often that one of them is enough, and once.
+const MANY: u64 = 1_000;
+/// Runs that models with fewer are worth, and how often each execution is run at most and at least.
+const RUNS: usize = 200;
+const TIMES: std::ops::RangeInclusive<usize> = 20..=100;
+/// Events after which it is enough, and the time if there is much between events.
+const EVENTS: usize = 20_000;
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Numbers up to this one are no addresses.
 const LARGEST_NUMBER: u64 = 0xffff;
@@ -52,28 +66,134 @@ pub(crate) fn know(kind: TypeId) {
     KNOWN.with_borrow_mut(|known| known.insert(kind));
 }
 
+/// An execution to compare others with.
+pub(crate) struct Execution {
+    log: Vec<Happened>,
+    /// The objects of its events, numbered in the order in which they come up: other numbers depend on who was asked first
+    /// what it is about to do.
+    objects: Vec<Option<u32>>,
+    /// Where they come from, if that is noted. If somebody uses two objects in another order, they have changed places, and
+    /// whoever uses one of them next seems to be the first to do something else.
+    origins: Vec<Option<Origin>>,
+}
+
+impl Execution {
+    /// The run that was made last.
+    pub(crate) fn of_run(runtime: &Runtime) -> Self {
+        let state = runtime.state();
+        let mut numbers = vec![None; state.objects.len()];
+        let (mut next, mut origins) = (0, Vec::new());
+        let number = |happened: &Happened| {
+            let object = happened.operation.object()? as usize;
+            let number = numbers.get_mut(object)?;
+            if number.is_none() {
+                *number = Some(next);
+                next += 1;
+                origins.push(state.objects[object].origin().filter(|_| runtime.notes_origins.get()));
+            }
+            *number
+        };
+        let objects = state.log.iter().map(number).collect();
+        Self { log: state.log.clone(), objects, origins }
+    }
+
+    fn origin(&self, event: usize) -> Option<Origin> {
+        self.origins[self.objects[event]? as usize]
+    }
+
+    /// Is an event the same in another execution?
+    fn is_same_event(&self, other: &Self, event: usize) -> bool {
+        let (before, now) = (&self.log[event], &other.log[event]);
+        (before.what, self.objects[event]) == (now.what, other.objects[event])
+            && std::ptr::eq(before.place, now.place)
+            && before.written.is_some() == now.written.is_some()
+    }
+}
+
 /// What is different when a model is run again.
 pub(crate) enum Difference {
     /// What it does.
     Events(Box<Failure>),
+    /// An execution fails that did not before.
+    Fails(Box<Report>),
     /// Values only.
     Values(String),
 }
 
-/// Runs the first execution again: does the model not repeat itself?
-pub(crate) fn check(builder: &Builder, runtime: &Runtime, first: &[Happened]) -> Option<Difference> {
-    let again = run(builder, runtime)?;
-    difference(first, &again)?;
-    (0..TRIES).find_map(|_| run(builder, runtime).and_then(|last| difference(&again, &last)))
+/// Runs the first executions of so many again: does the model not repeat itself?
+pub(crate) fn check(
+    builder: &Builder,
+    runtime: &Runtime,
+    mut first: Vec<Execution>,
+    executions: u64,
+) -> Option<Difference> {
+    // A loop that asks a clock may end in any round, and the report says so.
+    let leaves_out = !runtime.loops_left_out.borrow().is_empty();
+    let times = if executions > MANY || leaves_out {
+        first.truncate(1);
+        1
+    } else {
+        let events: usize = first.iter().map(|execution| execution.log.len()).sum();
+        let times = (RUNS / first.len()).clamp(*TIMES.start(), *TIMES.end());
+        times.min(EVENTS / events.max(1)).max(1)
+    };
+    let difference = differs_twice(builder, runtime, first, times);
+    difference.filter(|difference| !leaves_out || !matches!(difference, Difference::Fails(_)))
+}
+
+/// The second difference of runs one after the other: there may be one for once. One of values is the least.
+fn differs_twice(builder: &Builder, runtime: &Runtime, first: Vec<Execution>, times: usize) -> Option<Difference> {
+    let start = Instant::now();
+    let count = first.len();
+    let mut before = Again { executions: first, fails: false };
+    let (mut has_differed, mut left, mut failed, mut values) = (false, times, None, None);
+    while left > 0 {
+        left -= 1;
+        let (now, report) = run(builder, runtime, count);
+        failed = report.or(failed);
+        match before.difference(&now) {
+            Some(Differs::Values(note)) if has_differed => values = Some(Difference::Values(note)),
+            Some(Differs::Events(failure)) if has_differed => return Some(Difference::Events(failure)),
+            Some(Differs::Failing) if has_differed => return failed.map(Difference::Fails),
+            Some(_) => (has_differed, before, left) = (true, now, left.max(TRIES)),
+            None => {}
+        }
+        if start.elapsed() > PATIENCE {
+            left = left.min(if has_differed { TRIES } else { 0 });
+        }
+    }
+    values
+}
+
+/// What the first event is that differs when the first executions are run with the same schedule again.
+pub(crate) fn first_difference(builder: &Builder, runtime: &Runtime) -> Option<Failure> {
+    runtime.notes_origins.set(true);
+    let failure = differs_at(builder, runtime);
+    runtime.notes_origins.set(false);
+    failure
+}
+
+fn differs_at(builder: &Builder, runtime: &Runtime) -> Option<Failure> {
+    let start = Instant::now();
+    let (mut before, _) = run(builder, runtime, MOST_EXECUTIONS);
+    for _ in 0..*TIMES.start() {
+        let (now, _) = run(builder, runtime, MOST_EXECUTIONS);
+        if let Some(Differs::Events(failure)) = before.difference(&now) {
+            return Some(*failure);
+        }
+        if start.elapsed() > PATIENCE {
+            return None;
+        }
+        before = now;
+    }
+    None
 }
 
 /// Does the model something else if it is run with the same schedule?
 pub(crate) fn is_random(builder: &Builder, runtime: &Runtime) -> bool {
-    let Some(first) = run(builder, runtime) else { return false };
-    (0..TRIES).any(|_| {
-        let again = run(builder, runtime).and_then(|again| difference(&first, &again));
-        matches!(again, Some(Difference::Events(_)))
-    })
+    let (first, _) = run(builder, runtime, 1);
+    let differs = |(again, _): (Again, _)| matches!(first.difference(&again), Some(Differs::Events(_)));
+    !first.executions.is_empty() && (0..TRIES).any(|_| differs(run(builder, runtime, 1)))
 }
 
 /// What is said of a failure that does not come again.
@@ -107,34 +227,91 @@ pub(crate) fn first_fails(builder: &Builder, runtime: &Runtime) -> bool {
     judge.report.failure.is_some()
 }
 
-/// The events of the first execution, run now.
-fn run(builder: &Builder, runtime: &Runtime) -> Option<Vec<Happened>> {
+/// The first executions, run once more.
+struct Again {
+    executions: Vec<Execution>,
+    /// The one after these fails.
+    fails: bool,
+}
+
+/// How two of these differ.
+enum Differs {
+    Events(Box<Failure>),
+    /// One of them fails.
+    Failing,
+    Values(String),
+}
+
+impl Again {
+    fn difference(&self, now: &Self) -> Option<Differs> {
+        let mut pairs = self.executions.iter().zip(&now.executions);
+        let first = pairs.next().and_then(|(before, now)| difference(before, now));
+        let values = match first {
+            Some(Differs::Values(note)) => Some(Differs::Values(note)),
+            Some(differs) => return Some(differs),
+            None => None,
+        };
+        let later = pairs.find_map(|(before, now)| difference_by_events(before, now));
+        let failing = (self.fails != now.fails).then_some(Differs::Failing);
+        later.map(|failure| Differs::Events(Box::new(failure))).or(failing).or(values)
+    }
+}
+
+/// So many of the first executions, run now, and the report of the one that fails, if one does.
+fn run(builder: &Builder, runtime: &Runtime, count: usize) -> (Again, Option<Box<Report>>) {
     runtime.keeps_first.set(true);
-    let judge = explore(builder, runtime, Instant::now(), Some(1));
+    let judge = explore(builder, runtime, Instant::now(), Some(count as u64));
     runtime.counts.borrow_mut().found = false;
-    runtime.finish_run(judge.report.failure.is_none());
-    judge.first
+    runtime.finish_run(may_go_on(&judge.report));
+    let report = judge.report.failure.is_some().then(|| Box::new(judge.report));
+    (Again { executions: judge.first, fails: report.is_some() }, report)
 }
 
 /// The first event that is different although the schedule up to it is the same.
-fn difference(before: &[Happened], now: &[Happened]) -> Option<Difference> {
-    let pairs = || before.iter().zip(now).take_while(|(before, now)| before.thread == now.thread).enumerate();
-    if let Some((at, (before, now))) = pairs().find(|(_, (before, now))| !is_same_event(before, now)) {
-        let message = format!("{} {WHAT_DIFFERS}", sentence(at, before, now));
-        let failure = Failure::new(FailureKind::NotDeterministic, message);
-        return Some(Difference::Events(Box::new(failure.of_thread(now.thread).at(Some(now.place.into())))));
+fn difference(before: &Execution, now: &Execution) -> Option<Differs> {
+    let pairs = || before.log.iter().zip(&now.log).take_while(|(before, now)| before.thread == now.thread).enumerate();
+    if let Some((at, _)) = pairs().find(|&(at, _)| !before.is_same_event(now, at)) {
+        return Some(Differs::Events(Box::new(other_event(at, before, now))));
     }
-    if pairs().count() == before.len().min(now.len())
-        && let Some(failure) = other_end(before, now)
+    if pairs().count() == before.log.len().min(now.log.len())
+        && let Some(failure) = other_end(&before.log, &now.log)
     {
-        return Some(Difference::Events(Box::new(failure)));
+        return Some(Differs::Events(Box::new(failure)));
     }
     let (at, (before, now)) = pairs().find(|(_, (before, now))| !are_same_values(before, now))?;
     let sentence = sentence(at, before, now);
-    Some(Difference::Values(format!(
+    Some(Differs::Values(format!(
         "values differ from run to run: {sentence} {WHAT_DIFFERS} As long as it does the same things with them, the executions \
          are those that were explored"
     )))
+}
+
+/// The same for executions that need not be the same: they are up to where they have another schedule or another choice.
+fn difference_by_events(before: &Execution, now: &Execution) -> Option<Failure> {
+    for (at, (one, other)) in before.log.iter().zip(&now.log).enumerate() {
+        if one.thread != other.thread {
+            return None;
+        }
+        if !before.is_same_event(now, at) {
+            return Some(other_event(at, before, now));
+        }
+        if one.result != other.result {
+            return None;
+        }
+    }
+    other_end(&before.log, &now.log)
+}
+
+/// An event is another one, or one before it is, of something that is used in both runs, but not in this place.
+fn other_event(at: usize, before: &Execution, now: &Execution) -> Failure {
+    let is_moved = |&event: &usize| {
+        let (was, is) = (before.origin(event), now.origin(event));
+        was.is_some() && is.is_some() && was != is && before.origins.contains(&is)
+    };
+    let at = (0..at).find(is_moved).unwrap_or(at);
+    let (before, now) = (&before.log[at], &now.log[at]);
+    let message = format!("{} {WHAT_DIFFERS}", sentence(at, before, now));
+    Failure::new(FailureKind::NotDeterministic, message).of_thread(now.thread).at(Some(now.place.into()))
 }
 
 /// One of two runs that begin in the same way goes on where the other has ended.
@@ -168,12 +345,6 @@ fn sentence(at: usize, before: &Happened, now: &Happened) -> String {
     let of_what = if describe(now) == describe(before) { " of something else" } else { "" };
     let _ = write!(text, "; now it is `{}`{of_what}, at {}.", describe(now), now.place);
     text
-}
-
-fn is_same_event(before: &Happened, now: &Happened) -> bool {
-    (before.what, before.operation.object()) == (now.what, now.operation.object())
-        && std::ptr::eq(before.place, now.place)
-        && before.written.is_some() == now.written.is_some()
 }
 
 fn are_same_values(before: &Happened, now: &Happened) -> bool {

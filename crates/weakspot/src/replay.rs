@@ -6,7 +6,7 @@ use weakspot_explore::buffered::{Buffered, Move, Rest};
 use weakspot_explore::system::Pending;
 use weakspot_model::buffer::MemoryModel;
 
-use crate::builder::Builder;
+use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::parse_schedule;
 use crate::judge::{longest_loop, too_many_events};
@@ -15,6 +15,7 @@ use crate::rt::observed::{OBSERVED, Observed};
 use crate::rt::panics;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
+use crate::strengthen::cycle;
 use crate::timeline::Timeline;
 
 /// Ends a schedule after which the threads that are left go round their loops for ever.
@@ -135,7 +136,16 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
     report.executions = 1;
     report.runs = 1;
     report.elapsed = start.elapsed();
-    report.verdict = if report.failure.is_some() { Verdict::Failed } else { Verdict::Bounded(Bound::Schedule) };
+    report.fails_on_unsafe = builder.fail_on == FailOn::Unsafe;
+    if report.failure.is_none() && report.fails_on_unsafe && runtime.buffered.get() {
+        let model = model_asked_for(schedule).unwrap_or(builder.model);
+        report.violations = cycle::violations_on_cycles(&runtime.state().log, model);
+    }
+    report.verdict = match &report.failure {
+        Some(_) => Verdict::Failed,
+        None if !report.violations.is_empty() => Verdict::Unknown,
+        None => Verdict::Bounded(Bound::Schedule),
+    };
     runtime.finish_run(report.failure.is_none());
     runtime.buffered.set(false);
     report

@@ -7,7 +7,7 @@ use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 
 use crate::failure::{Failure, FailureKind, SourcePlace};
-use crate::impact::{Harm, Impact};
+use crate::impact::{Harm, Impact, Witness};
 use crate::replay::Which;
 use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
@@ -81,8 +81,8 @@ pub struct Violation {
     pub overtaken_by: Option<Party>,
     /// `access` is to the location of `overtaken_by`, which misses it.
     pub(crate) is_missed: bool,
-    /// It is one of the execution that fails, and its threads are those of that execution. Otherwise they are those of the
-    /// execution it was first seen in.
+    /// It is one of the execution that is shown, and its threads are those of that execution. Otherwise they are those of
+    /// the execution it was first seen in.
     pub is_of_harm: bool,
     /// How often it was told of. In executions that begin as an earlier one did it is not told of again if it was in that
     /// beginning, and an execution may have it more than once. To count executions, each of them would have to be
@@ -163,7 +163,7 @@ impl Violation {
     }
 
     /// Is it the same, whoever the threads are?
-    fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         let is_known = self.overtaken_by.is_some() && other.overtaken_by.is_some();
         let overtaken_by = |violation: &Self| violation.overtaken_by.as_ref().map(|party| party.place.clone());
         (&self.store.place, &self.access.place) == (&other.store.place, &other.access.place)
@@ -213,6 +213,8 @@ pub struct Report {
     pub violations: Vec<Violation>,
     /// What comes of them.
     pub impact: Option<Impact>,
+    /// A relaxed execution, if none fails and violations are failures in themselves.
+    pub(crate) witness: Option<Witness>,
     /// What helps.
     pub suggestions: Vec<Suggestion>,
     pub(crate) bound: Option<Bound>,
@@ -249,12 +251,18 @@ impl Report {
             notes: Vec::new(),
             left_out: Vec::new(),
             impact: None,
+            witness: None,
             suggestions: Vec::new(),
             bound: None,
             watched: model,
             fails_on_unsafe: false,
             fails_on_harmful: true,
         }
+    }
+
+    /// It fails as another report says.
+    pub(crate) fn take_over_failure(&mut self, other: Self) {
+        (self.failure, self.timeline, self.schedule) = (other.failure, other.timeline, other.schedule);
     }
 
     /// Does a test with this report fail?
@@ -272,10 +280,12 @@ impl Report {
         self.is_failure()
     }
 
-    /// The schedule of the execution that fails, if one does: what `WEAKSPOT_REPLAY` takes.
+    /// The schedule of the execution that fails, if one does: what `WEAKSPOT_REPLAY` takes. With
+    /// [`FailOn::Unsafe`](crate::FailOn::Unsafe), that of an execution that store buffers add.
     pub fn replay(&self) -> Option<&str> {
-        match &self.impact {
-            Some(Impact::Harmful(harm)) => Some(&harm.schedule),
+        match (&self.impact, &self.witness) {
+            (Some(Impact::Harmful(harm)), _) => Some(&harm.schedule),
+            (_, Some(witness)) => Some(&witness.schedule),
             _ => self.schedule.as_deref(),
         }
     }
@@ -286,7 +296,8 @@ impl Report {
             Some(Impact::Harmful(harm)) => Some(&mut harm.schedule),
             _ => None,
         };
-        for schedule in self.schedule.as_mut().into_iter().chain(harm) {
+        let witness = self.witness.as_mut().map(|witness| &mut witness.schedule);
+        for schedule in self.schedule.as_mut().into_iter().chain(harm).chain(witness) {
             *schedule = replay::with_observed(schedule, runtime);
         }
     }
@@ -331,6 +342,10 @@ impl Report {
             Verdict::Failed => "weakspot: an execution fails, on every processor".to_owned(),
             Verdict::Harmful => format!("weakspot: an execution fails on {model} because a store is delayed"),
             Verdict::Benign => format!("weakspot: not store-buffer safe on {model}, but no execution fails"),
+            // The same.
+            Verdict::Unknown if self.impact.is_none() && self.schedule.is_some() => {
+                "weakspot: this execution, in which a store is delayed, is like no SC execution".to_owned()
+            }
             Verdict::Unknown => {
                 format!(
                     "weakspot: not store-buffer safe on {model}; no execution that fails was found, not all were looked at"
@@ -356,35 +371,49 @@ impl Report {
         write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), Some(timeline)))
     }
 
-    /// What the execution that fails does comes first, with the threads of that execution: in an algorithm that all
+    fn write_witness(&self, f: &mut fmt::Formatter<'_>, witness: &Witness) -> fmt::Result {
+        let Witness { timeline, schedule, .. } = witness;
+        write!(f, "\n\nan execution in which it is, and which no SC execution is like:\n\n{timeline}")?;
+        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), Some(timeline)))
+    }
+
+    /// What the relaxed execution that is shown does comes first, with the threads of that execution: in an algorithm that all
     /// threads run alike, the monitor may have seen it in another one, with other threads at the same places.
-    pub(crate) fn begin_with_harm(&mut self) {
-        let Some(Impact::Harmful(harm)) = &self.impact else { return };
+    pub(crate) fn begin_with_shown(&mut self) {
+        let shown = match (&self.impact, &self.witness) {
+            (Some(Impact::Harmful(harm)), _) => &harm.violations,
+            (_, Some(witness)) => &witness.violations,
+            _ => return,
+        };
         for violation in &mut self.violations {
-            if let Some(own) = harm.violations.iter().find(|own| own.is_like(violation)) {
+            if let Some(own) = shown.iter().find(|own| own.is_like(violation)) {
                 *violation = Violation { is_of_harm: true, executions: violation.executions, ..own.clone() };
             }
         }
         self.violations.sort_by_key(|violation| !violation.is_of_harm);
         let is_explained = self.violations.first().is_some_and(|first| first.is_of_harm);
-        if let Some(own) = harm.violations.first().filter(|_| !is_explained) {
+        if let Some(own) = shown.first().filter(|_| !is_explained) {
             self.violations.insert(0, Violation { is_of_harm: true, executions: 1, ..own.clone() });
         }
     }
 
     fn write_violations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(Impact::Harmful(harm)) = &self.impact else {
-            return self.violations.iter().try_for_each(|violation| write!(f, "\n\n{}", describe_violation(violation)));
-        };
         let (own, others): (Vec<_>, Vec<_>) = self.violations.iter().partition(|violation| violation.is_of_harm);
         for violation in own {
             write!(f, "\n\n{}", describe_violation(violation))?;
         }
-        self.write_harm(f, harm)?;
-        for violation in others {
-            write!(f, "\n\nin another execution, {}", describe_violation(violation))?;
-        }
-        Ok(())
+        let elsewhere = match (&self.impact, &self.witness) {
+            (Some(Impact::Harmful(harm)), _) => {
+                self.write_harm(f, harm)?;
+                "in another execution, "
+            }
+            (_, Some(witness)) => {
+                self.write_witness(f, witness)?;
+                "in another execution, "
+            }
+            _ => "",
+        };
+        others.into_iter().try_for_each(|violation| write!(f, "\n\n{elsewhere}{}", describe_violation(violation)))
     }
 
     fn write_suggestions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,6 +13,7 @@
 //! | [`Change::FenceBefore`] | a full fence before the load | `fence(SeqCst)` before it |
 //! | [`Change::Release`] | a store-store fence before the store; an atomic waits for all stores (PSO only) | `Ordering::Release`, or `fence(Release)` before it |
 
+pub(crate) mod cycle;
 pub(crate) mod delays;
 mod hitting;
 mod rewrite;
@@ -176,7 +177,7 @@ fn remaining(builder: &Builder, runtime: &Runtime, set: &[Candidate]) -> Tried {
         return complete;
     }
     let clauses: Vec<_> = if builder.fail_on == FailOn::Harmful {
-        match impact::judge(runtime, builder, &borderlines(&judge.found), start.elapsed()) {
+        match impact::judge(runtime, builder, &borderlines(&judge.found), start.elapsed()).0 {
             Impact::Benign => return complete,
             Impact::Unknown => return Tried::Unclear,
             Impact::Harmful(harm) => vec![harm.delays.clause],

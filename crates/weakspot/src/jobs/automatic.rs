@@ -128,7 +128,7 @@ pub(crate) fn search_alone_at_first<'b>(builder: &'b Builder, runtime: &Runtime,
                     let mut report = Report::new(builder.model);
                     (report.executions, report.blocked) = (judge.report.executions, judge.report.blocked);
                     (report.bound, report.notes) = (Some(Bound::Time), vec![SPOILT.to_owned()]);
-                    (judge.report, judge.first) = (report, None);
+                    (judge.report, judge.first) = (report, Vec::new());
                 }
             }
             return judge;

@@ -85,6 +85,11 @@ impl State {
         Some(birth as u32)
     }
 
+    /// Where an address is in an allocation; without one, the address.
+    pub(super) fn offset_in(&self, birth: Option<u32>, address: usize) -> usize {
+        birth.map_or(address, |birth| address - self.births[birth as usize].start)
+    }
+
     /// Does an allocation happen before what the thread does next?
     fn knows_birth(&mut self, thread: u32, birth: u32) -> bool {
         let maker = self.births[birth as usize].thread;
@@ -157,7 +162,7 @@ mod symbols {
             }
             let Ok(mut state) = self.state.try_borrow_mut() else { return };
             // What the first thread does before it starts another one happens before all that others do.
-            if state.lanes[0].started == 0 {
+            if state.lanes[0].started == 0 && !self.notes_origins.get() {
                 return;
             }
             let (start, thread, events) = (pointer.addr(), self.thread.get(), state.log.len());

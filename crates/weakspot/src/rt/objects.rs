@@ -43,15 +43,29 @@ pub(crate) struct Object {
     pub(crate) holder: (u32, Place),
     /// The allocation of this run that it was made in, counted from 0.
     pub(crate) birth: u32,
+    /// Where in it; without one, where in memory. 0 for what is in no memory of the model.
+    pub(crate) offset: usize,
     /// Threads whose accesses are known to come after its making, or, if it will not change any more, that have seen it so:
     /// one bit for each.
     pub(crate) aware: u64,
 }
 
+/// Where an object is, by the allocation that it is in: the same in all runs with the same schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    birth: u32,
+    offset: usize,
+}
+
 impl Object {
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        let Self { birth, offset, .. } = *self;
+        (birth != NO_BIRTH || offset != 0).then_some(Origin { birth, offset })
+    }
+
     pub(crate) fn new(initial: u64, first_use: Place) -> Self {
         let holder = (0, first_use);
-        Self { cell: UNBOUND, initial, value: initial, held: false, holder, birth: NO_BIRTH, aware: 0 }
+        Self { cell: UNBOUND, initial, value: initial, held: false, holder, birth: NO_BIRTH, offset: 0, aware: 0 }
     }
 }
 

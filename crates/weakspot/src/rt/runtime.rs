@@ -99,6 +99,8 @@ pub(crate) struct Runtime {
     pub(crate) buffered: Cell<bool>,
     /// What happens in the first execution is kept, to be compared with another one.
     pub(crate) keeps_first: Cell<bool>,
+    /// Are all allocations noted, to know where objects come from?
+    pub(crate) notes_origins: Cell<bool>,
     /// Accesses to cells last until they are over, see `Builder::lasting`.
     pub(crate) lasting: Cell<bool>,
     /// Loops that say that they wait are waited for, see `Builder::fair`.
@@ -146,6 +148,7 @@ impl Runtime {
             its_turn: Cell::new(false),
             buffered: Cell::new(false),
             keeps_first: Cell::new(true),
+            notes_origins: Cell::new(false),
             lasting: Cell::new(true),
             fair: Cell::new(false),
             strengthened: Strengthened::default(),

@@ -73,14 +73,14 @@ impl Kind {
 
 /// One operation of an execution.
 #[derive(Debug, Clone, Copy)]
-struct Act {
-    thread: u32,
+pub(super) struct Act {
+    pub(super) thread: u32,
     place: Place,
     kind: Kind,
     /// Does it take effect after others of its thread that come later in the source?
     late: bool,
     /// When it takes effect.
-    time: usize,
+    pub(super) time: usize,
 }
 
 /// What an execution delays.
@@ -93,7 +93,7 @@ pub(crate) struct Delays {
 }
 
 /// Longer executions are not looked at.
-const LONGEST: usize = 4_000;
+pub(super) const LONGEST: usize = 4_000;
 
 /// The delays of a run on store buffers.
 pub(crate) fn of_run(log: &[Happened], model: MemoryModel) -> Delays {
@@ -111,7 +111,7 @@ fn parties(whose: &[Happened], (store, later): (usize, usize)) -> (Party, Party)
 }
 
 /// The operations of a run on store buffers, and what the log says of each.
-fn acts_of_run(log: &[Happened], model: MemoryModel) -> (Vec<Act>, Vec<Happened>) {
+pub(super) fn acts_of_run(log: &[Happened], model: MemoryModel) -> (Vec<Act>, Vec<Happened>) {
     let mut acts: Vec<Act> = Vec::new();
     let mut pending: FxHashMap<(u32, u32), Vec<usize>> = FxHashMap::default();
     let mut whose = Vec::new();
@@ -135,38 +135,57 @@ fn acts_of_run(log: &[Happened], model: MemoryModel) -> (Vec<Act>, Vec<Happened>
     (acts, whose)
 }
 
-/// What a run on store buffers does that no SC execution need do: its stores that come late, each with what comes before
-/// it although its thread does it later, and with what another thread does in between: it accesses the location of the
-/// store, which it misses, or writes that of the load, which has missed it.
+/// A store that comes late in a run, what comes before it although its thread does it later, and what another thread
+/// does in between: it accesses the location of the store, which it misses, or writes that of the load, which has missed it.
+pub(super) struct Suspect {
+    pub(super) store: usize,
+    pub(super) later: usize,
+    pub(super) other: usize,
+    is_missed: bool,
+}
+
+impl Suspect {
+    pub(super) fn violation(&self, whose: &[Happened]) -> Violation {
+        let (store, later, other) = (&whose[self.store], &whose[self.later], &whose[self.other]);
+        let pair = Some((Party::of(store), Party::of(later)));
+        if self.is_missed { Violation::of(other, later, pair) } else { Violation::of(store, other, pair) }
+    }
+}
+
+/// What a run on store buffers does that no SC execution need do.
 pub(crate) fn violations_of_run(log: &[Happened], model: MemoryModel) -> Vec<Violation> {
     if log.len() > LONGEST {
         return Vec::new();
     }
     let (acts, whose) = acts_of_run(log, model);
-    let mut violations = Vec::new();
+    suspects(&acts).into_iter().map(|suspect| suspect.violation(&whose)).collect()
+}
+
+/// What may be a violation in a run.
+pub(super) fn suspects(acts: &[Act]) -> Vec<Suspect> {
+    let mut suspects = Vec::new();
     for (store, act) in acts.iter().enumerate() {
         let Kind::Store(object) = act.kind else { continue };
-        let Some(later) = first_to_overtake(&acts, store) else { continue };
-        let pair = || Some((Party::of(&whose[store]), Party::of(&whose[later])));
+        let Some(later) = first_to_overtake(acts, store) else { continue };
         let loaded = if let Kind::Load(object) = acts[later].kind { Some(object) } else { None };
-        for (at, other) in acts.iter().enumerate() {
-            let is_between = other.thread != act.thread && (acts[later].time + 1..act.time).contains(&other.time);
-            let Some((accessed, writes)) = other.kind.access().filter(|_| is_between) else { continue };
-            if accessed == object && !reads_its_own(&acts, at) {
-                violations.push(Violation::of(&whose[store], &whose[at], pair()));
+        for (other, between) in acts.iter().enumerate() {
+            let is_between = between.thread != act.thread && (acts[later].time + 1..act.time).contains(&between.time);
+            let Some((accessed, writes)) = between.kind.access().filter(|_| is_between) else { continue };
+            if accessed == object && reads_its_own(acts, other).is_none() {
+                suspects.push(Suspect { store, later, other, is_missed: false });
             }
             if loaded == Some(accessed) && writes {
-                violations.push(Violation::of(&whose[at], &whose[later], pair()));
+                suspects.push(Suspect { store, later, other, is_missed: true });
             }
         }
     }
-    violations
+    suspects
 }
 
-/// Is this a load that is served by a pending store of its own thread?
-fn reads_its_own(acts: &[Act], load: usize) -> bool {
-    let Act { thread, kind: Kind::Load(object), time, .. } = acts[load] else { return false };
-    acts[..load].iter().any(|act| act.thread == thread && act.kind == Kind::Store(object) && act.time > time)
+/// The pending store of its own thread that serves a load, if one does.
+pub(super) fn reads_its_own(acts: &[Act], load: usize) -> Option<usize> {
+    let Act { thread, kind: Kind::Load(object), time, .. } = acts[load] else { return None };
+    acts[..load].iter().rposition(|act| act.thread == thread && act.kind == Kind::Store(object) && act.time > time)
 }
 
 fn act(happened: &Happened, model: MemoryModel, time: usize) -> Act {

@@ -223,9 +223,10 @@ impl<M: Memory> Slot<M> {
         if let Some(object) = self.in_place(&mut runtime.state()) {
             return Found { object, is_born: false };
         }
-        let (object, birth) = {
+        let (object, birth, offset) = {
             let state = runtime.state();
-            (state.objects.len() as u32, state.birth_at(address))
+            let birth = state.birth_at(address);
+            (state.objects.len() as u32, birth, state.offset_in(birth, address))
         };
         if u64::from(object) >= BORN {
             runtime.fail(format!("an execution uses more than {BORN} atomics and locks, which is too many"), place);
@@ -236,7 +237,8 @@ impl<M: Memory> Slot<M> {
         let initial = taken.unwrap_or_else(|| self.0.get());
         {
             let state = &mut *runtime.state();
-            state.objects.push(Object { birth: birth.unwrap_or(NO_BIRTH), ..Object::new(initial, place) });
+            let birth = birth.unwrap_or(NO_BIRTH);
+            state.objects.push(Object { birth, offset, ..Object::new(initial, place) });
             state.homes.noted.extend(taken.map(|_| Home { address, token }));
         }
         if taken.is_none() {

@@ -96,7 +96,10 @@ impl<M: Memory> Slot<M> {
         let object = self.stamp.object(runtime, first, |first| self.memory.set(first), place);
         if is_new.get() {
             let state = &mut *runtime.state();
-            if let Some(birth) = state.birth_at(std::ptr::from_ref(self).addr()) {
+            let address = std::ptr::from_ref(self).addr();
+            let birth = state.birth_at(address);
+            state.objects[object as usize].offset = state.offset_in(birth, address);
+            if let Some(birth) = birth {
                 state.objects[object as usize].birth = birth;
                 self.stamp.bear();
             }
