@@ -156,17 +156,15 @@ pub fn verify(
     Ok(verify_once(program, options, budget, progress)?.0)
 }
 
-/// Is the program proved correct with one k, and how many states were stored? Nothing is done about an alarm.
+/// Is the program proved correct with one k, and how many states were stored? An alarm is only followed along its path.
 pub(crate) fn prove(
     program: &Program,
     options: &AbstractOptions,
     budget: &Budget,
     progress: &dyn Progress,
 ) -> (bool, u64) {
-    let mut search = Search::new(program, options, false);
-    let mut first = FirstFailure::default();
-    let ended = search.run(&mut first, budget, progress);
-    (ended.is_ok() && first.0.is_none(), search.store.len() as u64)
+    let (report, _) = look(program, options, budget, progress);
+    (report.verdict == AbstractVerdict::Verified, report.states)
 }
 
 fn verify_once(
