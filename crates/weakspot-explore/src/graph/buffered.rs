@@ -119,7 +119,8 @@ impl Graph {
                 return None;
             }
             if event.index < known {
-                return Some(store);
+                // If it is the last one of its thread that is known, it is known because somebody noticed it.
+                return (event.index + 1 < known).then_some(store);
             }
             store = event.co_prev;
             if store == NONE {
@@ -266,8 +267,9 @@ impl Graph {
             while read != NONE {
                 let event = self.event(read);
                 if event.index < u32::from(known) && read != past.access && counts(event) {
-                    // Reads of a thread never go back in coherence.
-                    if self.is_at_or_after(event.source, (store.thread, store.index)) {
+                    // It reads the store or a later write exactly if it happens after the store, and reads of a thread
+                    // never go back in coherence.
+                    if self.happens_before.entry(read, store.thread as usize) > store.index {
                         return true;
                     }
                     break;
