@@ -9,7 +9,7 @@
 
 mod table;
 
-use weakspot_model::ids::{CondvarId, Loc, MutexId, Pc, Site, ThreadId};
+use weakspot_model::ids::{CondvarId, Loc, MutexId, Pc, ThreadId};
 use weakspot_model::ir::{Program, RmwOp, Thread};
 use weakspot_model::local::{self, Advance, Pause};
 use weakspot_model::problem::{Fault, FaultKind, Problem};
@@ -348,10 +348,6 @@ impl System for Interpreter<'_> {
 
     fn has_critical(&self) -> bool {
         self.has_critical
-    }
-
-    fn site(&self, thread: ThreadId) -> Site {
-        self.code(thread).sites[self.pc(thread).index()]
     }
 
     fn judge(&self, memory: &dyn Fn(CellId) -> i64) -> Judgement {

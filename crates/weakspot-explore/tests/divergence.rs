@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 
 use weakspot_explore::graph::{Graph, Watching};
 use weakspot_explore::interleave::Interleaving;
-use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Token, UNBOUND, Update};
+use weakspot_explore::system::{CellId, Misuse, Pending, System, UNBOUND, Update};
 use weakspot_explore::trust::{Ending, Explorer, Subtree, Visitor};
-use weakspot_model::ids::{Site, ThreadId};
+use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::FenceKind;
 use weakspot_testkit::rng::Rng;
 
@@ -195,22 +195,6 @@ impl System for Scripted {
     }
     fn fail(&mut self, thread: ThreadId, _: Misuse) {
         self.failed[thread.index()] = true;
-    }
-    fn save(&self, _: ThreadId) -> Option<Token> {
-        None
-    }
-    fn restore(&mut self, _: ThreadId, _: Token) {}
-    fn is_inside(&self, _: ThreadId) -> bool {
-        false
-    }
-    fn has_critical(&self) -> bool {
-        false
-    }
-    fn site(&self, _: ThreadId) -> Site {
-        Site::new(0)
-    }
-    fn judge(&self, _: &dyn Fn(CellId) -> i64) -> Judgement {
-        Judgement::Holds
     }
 }
 

@@ -8,10 +8,10 @@ use weakspot_explore::graph::{Graph, NONE};
 use weakspot_explore::interpreter::Interpreter;
 use weakspot_explore::linearise::Lineariser;
 use weakspot_explore::outcome::actions_of;
-use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Token, Update};
+use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Update};
 use weakspot_explore::trust::{Ending, Explorer, Visitor};
 use weakspot_model::buffer::MemoryModel;
-use weakspot_model::ids::{Site, ThreadId};
+use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, Rest, State};
 use weakspot_model::problem::ProblemKind;
@@ -364,19 +364,6 @@ impl System for Flaky<'_> {
     }
     fn fail(&mut self, thread: ThreadId, misuse: Misuse) {
         self.inner.fail(thread, misuse);
-    }
-    fn save(&self, _: ThreadId) -> Option<Token> {
-        None
-    }
-    fn restore(&mut self, _: ThreadId, _: Token) {}
-    fn is_inside(&self, thread: ThreadId) -> bool {
-        self.inner.is_inside(thread)
-    }
-    fn has_critical(&self) -> bool {
-        false
-    }
-    fn site(&self, thread: ThreadId) -> Site {
-        self.inner.site(thread)
     }
     fn judge(&self, memory: &dyn Fn(CellId) -> i64) -> Judgement {
         self.inner.judge(memory)

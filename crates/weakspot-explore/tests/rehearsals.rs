@@ -5,9 +5,9 @@
 use std::ops::ControlFlow;
 
 use weakspot_explore::graph::Graph;
-use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, System, Token, Update};
+use weakspot_explore::system::{CellId, LeftOut, Misuse, Pending, System, Token, Update};
 use weakspot_explore::trust::{Ending, Explorer, Visitor};
-use weakspot_model::ids::{Site, ThreadId};
+use weakspot_model::ids::ThreadId;
 
 const FLAG: CellId = 0;
 const OWN: CellId = 1;
@@ -89,24 +89,8 @@ impl System for Several {
         self.results[thread.index()].push(result);
     }
     fn fail(&mut self, _: ThreadId, _: Misuse) {}
-    fn save(&self, _: ThreadId) -> Option<Token> {
-        None
-    }
-    fn restore(&mut self, _: ThreadId, _: Token) {}
     fn leave_rounds_out(&mut self, _: ThreadId, why: LeftOut) {
         self.left_out.push(why);
-    }
-    fn is_inside(&self, _: ThreadId) -> bool {
-        false
-    }
-    fn has_critical(&self) -> bool {
-        false
-    }
-    fn site(&self, _: ThreadId) -> Site {
-        Site::new(0)
-    }
-    fn judge(&self, _: &dyn Fn(CellId) -> i64) -> Judgement {
-        Judgement::Holds
     }
 }
 

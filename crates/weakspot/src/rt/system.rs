@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult};
 use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, Repeated, System, Token, Update};
-use weakspot_model::ids::{Site, ThreadId};
+use weakspot_model::ids::ThreadId;
 
 use super::lane::{Effect, Happened, Issued, Operation, Suspender};
 use super::runtime::{Mode, Runtime, marker_of};
@@ -223,12 +223,6 @@ impl System for Live<'_> {
         state.log.push(Happened { thread, operation, what, place, result: 0, written: None, after_change });
     }
 
-    fn save(&self, _thread: ThreadId) -> Option<Token> {
-        None
-    }
-
-    fn restore(&mut self, _thread: ThreadId, _token: Token) {}
-
     fn jumped_back(&self, thread: ThreadId) -> bool {
         self.runtime.state.borrow().lanes[thread.index()].marker != 0
     }
@@ -285,18 +279,6 @@ impl System for Live<'_> {
     fn is_known_to_end(&self, marker: Token) -> bool {
         let ending = self.runtime.ending_loops.borrow();
         !ending.is_empty() && ending.contains(&marker.0)
-    }
-
-    fn is_inside(&self, _thread: ThreadId) -> bool {
-        false
-    }
-
-    fn has_critical(&self) -> bool {
-        false
-    }
-
-    fn site(&self, _thread: ThreadId) -> Site {
-        Site(0)
     }
 
     fn judge(&self, _memory: &dyn Fn(CellId) -> i64) -> Judgement {
