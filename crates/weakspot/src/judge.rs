@@ -490,7 +490,8 @@ impl Visitor<Live<'_>> for Judge<'_> {
                 self.report.blocked += 1;
                 None
             }
-            Ending::Deadlock if runtime.waits_with_timeout() => {
+            // The execution in which its time is over is another one.
+            Ending::Deadlock | Ending::Livelock if runtime.waits_with_timeout() => {
                 self.report.blocked += 1;
                 None
             }

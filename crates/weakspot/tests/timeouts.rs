@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use weakspot::sync::atomic::AtomicBool;
 use weakspot::sync::atomic::Ordering::{Acquire, Release};
 use weakspot::sync::{Arc, Condvar, Mutex};
-use weakspot::{Bound, Builder, FailureKind, Report, Verdict, thread};
+use weakspot::{Bound, Builder, FailureKind, Report, Verdict, hint, thread};
 
 const SOON: Duration = Duration::from_millis(1);
 
@@ -107,6 +107,60 @@ fn a_loop_that_may_time_out_for_ever_is_explored_completely() {
 fn a_loop_that_nobody_ends_is_a_livelock() {
     let report = check(|| Flag::default().wait(u32::MAX));
     assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Livelock), "{report}");
+}
+
+/// A thread that spins until another one has stored; that one waits with a timeout before, and nobody else ends its wait.
+fn spins_beside(store_after_waiting: impl Fn(&Flag, &AtomicBool) + Send + Sync + 'static) -> Report {
+    check(move || {
+        let shared = Arc::new((AtomicBool::new(false), Flag::default()));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            while !other.0.load(Acquire) {
+                hint::spin_loop();
+            }
+        });
+        store_after_waiting(&shared.1, &shared.0);
+        thread.join().unwrap();
+    })
+}
+
+#[test]
+fn a_wait_beside_a_loop_is_over_after_its_time() {
+    let reports = [
+        spins_beside(|_, done| {
+            thread::park_timeout(SOON);
+            done.store(true, Release);
+        }),
+        spins_beside(|_, done| {
+            thread::park_timeout(SOON);
+            thread::park_timeout(SOON);
+            done.store(true, Release);
+        }),
+        spins_beside(|flag, done| {
+            let result = flag.changed.wait_timeout(flag.is_set.lock().unwrap(), SOON).unwrap().1;
+            // Nobody notifies.
+            done.store(result.timed_out(), Release);
+        }),
+    ];
+    for report in reports {
+        assert_eq!((report.verdict, report.exhaustive), (Verdict::Safe, true), "{report}");
+    }
+    let nobody_stores = spins_beside(|_, _| thread::park_timeout(SOON));
+    assert!(matches!(nobody_stores.failure.as_ref().unwrap().kind, FailureKind::Livelock), "{nobody_stores}");
+}
+
+/// Runs that are given up, too: somebody may collect what comes of them.
+#[test]
+fn a_wait_that_nobody_ends_never_says_that_somebody_did() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let collected = std::sync::Arc::clone(&seen);
+    let report = check(move || {
+        let flag = Flag::default();
+        let result = flag.changed.wait_timeout(flag.is_set.lock().unwrap(), SOON).unwrap().1;
+        collected.lock().unwrap().push(result.timed_out());
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    assert!(seen.lock().unwrap().iter().all(|&is_late| is_late));
 }
 
 #[test]

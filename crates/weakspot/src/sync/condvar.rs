@@ -114,7 +114,8 @@ impl Condvar {
                 runtime.lock(mutex, "Mutex::lock", place);
                 true
             } else {
-                self.wait_inside(runtime, mutex, place)
+                // In a run that was given up nobody comes to notify: the time is over.
+                self.wait_inside(runtime, mutex, place) || runtime.is_free()
             };
             let is_poisoned = guard.mutex().is_poisoned();
             let result = (guard, WaitTimeoutResult(is_over));
