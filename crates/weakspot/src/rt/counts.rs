@@ -237,10 +237,17 @@ pub(crate) fn keeping<R>(make: impl FnOnce() -> R) -> R {
 
 /// An owner is added.
 pub(crate) fn cloned(key: usize, place: Place) {
-    if let Some(runtime) = runtime()
-        && let Some(word) = runtime.counted(key, Owners::ONE, place)
-    {
-        word.update_at(place, "Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1));
+    let Some(runtime) = runtime() else { return };
+    match runtime.counted(key, Owners::ONE, place) {
+        Some(word) => _ = word.count_at(place, "Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1)),
+        None => runtime.owe_drain("Arc::clone", Sync::Relaxed, place),
+    }
+}
+
+/// A count that is known was asked for, or changed, by an interlocked operation.
+pub(crate) fn interlocked(what: &'static str, sync: Sync, place: Place) {
+    if let Some(runtime) = runtime() {
+        runtime.owe_drain(what, sync, place);
     }
 }
 
@@ -261,9 +268,10 @@ pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> Owners, place: Place) 
         let counted = &runtime.counts.borrow().counted[&key];
         (counted.dropped, counted.made)
     };
-    if let Some(word) = &observed {
-        // The compiler calls destructors, so there is no place in the source; others may come first.
-        word.update_at(made, "drop of an Arc", Sync::AcqRel, one_owner_less);
+    // The compiler calls destructors, so there is no place in the source; others may come first.
+    match &observed {
+        Some(word) => _ = word.update_at(made, "drop of an Arc", Sync::AcqRel, one_owner_less),
+        None => runtime.owe_drain("drop of an Arc", Sync::Release, made),
     }
     let thread = runtime.thread.get();
     let state = &mut *runtime.state();
@@ -362,22 +370,27 @@ pub(crate) fn downgraded(key: usize, physical: Owners, place: Place) {
     if let Some(counted) = runtime.counts.borrow_mut().counted.get_mut(&key) {
         counted.had_weak = true;
     }
-    weak_cloned(key, "Arc::downgrade", place);
+    weak_added(key, "Arc::downgrade", Sync::Acquire, place);
 }
 
 /// There is one more weak pointer.
-pub(crate) fn weak_cloned(key: usize, what: &'static str, place: Place) {
-    if let Some(word) = runtime().and_then(|runtime| runtime.weakly_counted(key)) {
-        word.update_at(place, what, Sync::Relaxed, |word| Step::Write(word + ONE_WEAK));
+pub(crate) fn weak_added(key: usize, what: &'static str, sync: Sync, place: Place) {
+    let Some(runtime) = runtime() else { return };
+    if let Some(word) = runtime.weakly_counted(key) {
+        word.count_at(place, what, sync, |word| Step::Write(word + ONE_WEAK));
+    } else if runtime.counts.borrow().counted.contains_key(&key) {
+        runtime.owe_drain(what, sync, place);
     }
 }
 
 /// There is one weak pointer less.
 pub(crate) fn weak_dropped(key: usize) {
     let Some(runtime) = runtime() else { return };
-    let Some(word) = runtime.weakly_counted(key) else { return };
-    let made = runtime.counts.borrow().counted[&key].made;
-    word.update_at(made, "drop of a Weak", Sync::Release, |word| Step::Write(word - ONE_WEAK));
+    let Some(made) = runtime.counts.borrow().counted.get(&key).map(|counted| counted.made) else { return };
+    match runtime.weakly_counted(key) {
+        Some(word) => _ = word.update_at(made, "drop of a Weak", Sync::Release, |word| Step::Write(word - ONE_WEAK)),
+        None => runtime.owe_drain("drop of a Weak", Sync::Release, made),
+    }
 }
 
 /// The count that a weak pointer sees, in a model.

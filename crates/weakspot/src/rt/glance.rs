@@ -15,6 +15,9 @@ impl Runtime {
         sync: Sync,
         place: Place,
     ) -> u64 {
+        if self.has_debts() {
+            self.pay();
+        }
         if self.is_strengthened() && self.strength_of(place).fence_before {
             self.fence(FenceKind::Full, place);
         }

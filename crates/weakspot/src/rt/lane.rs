@@ -8,6 +8,7 @@ use corosensei::{Coroutine, Yielder};
 use weakspot_model::ir::FenceKind;
 
 use super::counts::LastOwner;
+use super::debts::Debt;
 use super::panics::Seen;
 use super::{Place, Word};
 
@@ -198,6 +199,8 @@ pub(crate) struct Lane {
     pub(crate) written: Cell<Option<i64>>,
     /// It has stored since its last fence (PSO): see [`Runtime::is_behind_fence`](super::Runtime::is_behind_fence).
     pub(crate) has_stored: bool,
+    /// What its last interlocked operation that is no event owes.
+    pub(crate) owed: Option<Debt>,
     /// Stores that are in its buffer (on simulated store buffers).
     pub(crate) issued: Vec<Issued>,
     /// Where waits with a timeout have timed out or not in this run, and how often they have.
@@ -233,6 +236,7 @@ impl Lane {
             silent_rounds: 0,
             written: Cell::new(None),
             has_stored: false,
+            owed: None,
             issued: Vec::new(),
             timed: Vec::new(),
             has_changed: Cell::new(false),
@@ -255,6 +259,7 @@ impl Lane {
         self.silent_rounds = 0;
         self.written.set(None);
         self.has_stored = false;
+        self.owed = None;
         self.issued.clear();
         self.timed.clear();
         self.has_changed.set(false);

@@ -43,6 +43,7 @@
 mod calls;
 pub(crate) mod causality;
 pub(crate) mod counts;
+mod debts;
 pub(crate) mod finish;
 mod gates;
 mod glance;

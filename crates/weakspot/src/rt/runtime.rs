@@ -95,6 +95,8 @@ pub(crate) struct Runtime {
     pub(super) free_panic: RefCell<Option<String>>,
     /// The thread that is resumed takes the next step of the script itself.
     pub(crate) its_turn: Cell<bool>,
+    /// Threads that owe something: see `debts`.
+    pub(super) debts: Cell<u32>,
     /// Stores wait in simulated store buffers.
     pub(crate) buffered: Cell<bool>,
     /// What happens in the first execution is kept, to be compared with another one.
@@ -146,6 +148,7 @@ impl Runtime {
             mode: Cell::new(Mode::Explored),
             free_panic: RefCell::new(None),
             its_turn: Cell::new(false),
+            debts: Cell::new(0),
             buffered: Cell::new(false),
             keeps_first: Cell::new(true),
             notes_origins: Cell::new(false),
@@ -272,6 +275,9 @@ impl Runtime {
     }
 
     fn post_as(&self, operation: Operation, what: &'static str, place: Place, takes_steps: bool) -> i64 {
+        if self.has_debts() && operation.drains() {
+            self.forgive();
+        }
         let thread = self.thread.get();
         let suspender = {
             let mut state = self.state();
@@ -387,8 +393,19 @@ impl Runtime {
     }
 
     /// The same, if it may wait.
-    pub(crate) fn blocking_rmw(&self, object: u32, probe: Probe<'_>, what: &'static str, place: Place) -> u64 {
-        self.rmw_that(true, object, true, probe, what, place).expect("invariant: it does not take steps of the script")
+    pub(crate) fn blocking_rmw(
+        &self,
+        object: u32,
+        drains_all: bool,
+        probe: Probe<'_>,
+        what: &'static str,
+        place: Place,
+    ) -> u64 {
+        if self.has_debts() && !drains_all {
+            self.pay();
+        }
+        let found = self.rmw_that(true, object, drains_all, probe, what, place);
+        found.expect("invariant: it does not take steps of the script")
     }
 
     #[inline]

@@ -68,6 +68,7 @@ impl Runtime {
     fn begin_run(&self) {
         self.next_run();
         self.state().forget_run();
+        self.debts.set(0);
         self.counts.borrow_mut().reset();
         self.freed.release();
         self.mode.set(Mode::Explored);

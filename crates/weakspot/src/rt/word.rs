@@ -41,6 +41,23 @@ impl Word {
 
     /// The same, said to be somewhere else.
     pub(crate) fn update_at(&self, place: Place, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
+        self.update_that(true, place, what, sync, step)
+    }
+
+    /// The same as the atomic that it is in the standard library, and no more of a fence than that.
+    pub(crate) fn count_at(&self, place: Place, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
+        let drains_all = sync != Sync::Relaxed || current().is_none_or(Runtime::is_behind_fence);
+        self.update_that(drains_all, place, what, sync, step)
+    }
+
+    fn update_that(
+        &self,
+        drains_all: bool,
+        place: Place,
+        what: &'static str,
+        sync: Sync,
+        step: impl Fn(u64) -> Step,
+    ) -> u64 {
         let runtime = current().expect("a state word is updated inside a model only");
         let object = self.object_at(runtime, place);
         let probe = |value: Option<u64>| {
@@ -52,7 +69,7 @@ impl Word {
             };
             (value, effect)
         };
-        let old = runtime.blocking_rmw(object, &probe, what, place);
+        let old = runtime.blocking_rmw(object, drains_all, &probe, what, place);
         let written = match probe(Some(old)).1 {
             Effect::Writes(new) => {
                 self.value.store(new, Ordering::Relaxed);

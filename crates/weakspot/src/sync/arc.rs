@@ -78,10 +78,14 @@ impl<T> Arc<T> {
     /// The value, if this is its only owner.
     #[track_caller]
     pub fn try_unwrap(this: Self) -> Result<T, Self> {
-        if let Count::Word(word) = counts::look(key(&this.0), owners(&this.0), Location::caller()) {
-            let step = |word| if Owners::of(word).strong == 1 { Step::Write(word - 1) } else { Step::Keep };
-            if Owners::of(word.update("Arc::try_unwrap", Synchronises::AcqRel, step)).strong != 1 {
-                return Err(this);
+        let place = Location::caller();
+        match counts::look(key(&this.0), owners(&this.0), place) {
+            Count::Known => counts::interlocked("Arc::try_unwrap", Synchronises::Release, place),
+            Count::Word(word) => {
+                let step = |word| if Owners::of(word).strong == 1 { Step::Write(word - 1) } else { Step::Keep };
+                if Owners::of(word.update("Arc::try_unwrap", Synchronises::AcqRel, step)).strong != 1 {
+                    return Err(this);
+                }
             }
         }
         let key = key(&this.0);
@@ -93,10 +97,11 @@ impl<T> Arc<T> {
     /// The value, if this is the last owner. If all owners ask, exactly one of them gets it.
     #[track_caller]
     pub fn into_inner(this: Self) -> Option<T> {
-        let key = key(&this.0);
-        let count = counts::look(key, owners(&this.0), Location::caller());
-        if let Count::Word(word) = &count {
-            word.update("Arc::into_inner", Synchronises::AcqRel, counts::one_owner_less);
+        let (key, place) = (key(&this.0), Location::caller());
+        let count = counts::look(key, owners(&this.0), place);
+        match &count {
+            Count::Known => counts::interlocked("Arc::into_inner", Synchronises::Release, place),
+            Count::Word(word) => _ = word.update("Arc::into_inner", Synchronises::AcqRel, counts::one_owner_less),
         }
         let value = outside::Arc::into_inner(this.into_std());
         match (&value, count) {
@@ -185,8 +190,12 @@ impl<T: ?Sized + Unshare> Arc<T> {
     /// The value to change, cloned if there are other owners.
     #[track_caller]
     pub fn make_mut(this: &mut Self) -> &mut T {
-        let is_only_owner = match counts::look_at_both(key(&this.0), owners(&this.0), false, Location::caller()) {
-            Count::Known => outside::Arc::strong_count(&this.0) == 1,
+        let place = Location::caller();
+        let is_only_owner = match counts::look_at_both(key(&this.0), owners(&this.0), false, place) {
+            Count::Known => {
+                counts::interlocked("Arc::make_mut", Synchronises::Acquire, place);
+                outside::Arc::strong_count(&this.0) == 1
+            }
             // If there are weak pointers, the value moves away from them.
             Count::Word(word) => {
                 let moves = |owners: Owners| owners.strong == 1 && owners.weak > 0;
@@ -297,10 +306,14 @@ impl<T: ?Sized> Arc<T> {
     /// The value to change, if this is its only owner and there is no weak pointer.
     #[track_caller]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
-        if let Count::Word(word) = counts::look_at_both(key(&this.0), owners(&this.0), false, Location::caller())
-            && Owners::of(word.get("Arc::get_mut", Synchronises::Acquire)) != Owners::ONE
-        {
-            return None;
+        let place = Location::caller();
+        match counts::look_at_both(key(&this.0), owners(&this.0), false, place) {
+            Count::Known => counts::interlocked("Arc::get_mut", Synchronises::Acquire, place),
+            Count::Word(word) => {
+                if Owners::of(word.get("Arc::get_mut", Synchronises::Acquire)) != Owners::ONE {
+                    return None;
+                }
+            }
         }
         outside::Arc::get_mut(&mut this.0)
     }

@@ -105,7 +105,7 @@ pub fn park_timeout(duration: Duration) {
     let place = Location::caller();
     let Some(runtime) = rt::current() else { return std::thread::park_timeout(duration) };
     if runtime.times_out(place) {
-        return;
+        return runtime.owe_drain("thread::park_timeout", Sync::Acquire, place);
     }
     let token = runtime.parking(runtime.thread.get());
     let take = |token| if token == 0 { Step::Block } else { Step::Write(0) };

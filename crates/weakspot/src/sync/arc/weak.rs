@@ -94,7 +94,7 @@ impl<T: ?Sized> Weak<T> {
 impl<T: ?Sized> Clone for Weak<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        counts::weak_cloned(self.key(), "Weak::clone", Location::caller());
+        counts::weak_added(self.key(), "Weak::clone", Synchronises::Relaxed, Location::caller());
         Self(self.0.clone())
     }
 }

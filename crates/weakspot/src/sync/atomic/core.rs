@@ -96,6 +96,9 @@ impl<'a, M: Memory> Access<'a, M> {
 
     #[inline]
     pub(super) fn load(&self, order: Ordering) -> u64 {
+        if self.runtime.has_debts() {
+            self.runtime.pay();
+        }
         self.strengthen(order);
         let again = self.runtime.load_again(self.again("load"), sync_of(order));
         again.unwrap_or_else(|| self.load_anew(sync_of(order)))
@@ -119,6 +122,9 @@ impl<'a, M: Memory> Access<'a, M> {
 
     #[inline]
     pub(super) fn store(&self, bits: u64, order: Ordering) {
+        if self.runtime.has_debts() && self.runtime.model == MemoryModel::Pso {
+            self.runtime.pay();
+        }
         let order = self.strengthen(order);
         if order == Ordering::Release && self.runtime.model == MemoryModel::Pso {
             self.runtime.fence(FenceKind::StoreStore, self.place);
@@ -193,6 +199,9 @@ impl<'a, M: Memory> Access<'a, M> {
         new: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
         let drains_all = self.strengthen(order) != Ordering::Relaxed || self.runtime.is_behind_fence();
+        if self.runtime.has_debts() {
+            if drains_all { self.runtime.forgive() } else { self.runtime.pay() }
+        }
         let syncs = (sync_of(order), sync_of(failure));
         let again = self.update_again(what, drains_all, syncs, &new);
         again.unwrap_or_else(|| self.update_anew(what, drains_all, syncs, &new))
