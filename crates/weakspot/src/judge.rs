@@ -16,6 +16,7 @@ use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::Action;
 
 use crate::builder::Builder;
+use crate::endless::{Rounds, longest_loop, too_many_events};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Borderline, ScStep};
 use crate::jobs::Colleague;
@@ -92,6 +93,8 @@ pub(crate) struct Judge<'b> {
     told: Told,
     /// What happened in the first executions, if they may have to be compared with others.
     pub(crate) first: Vec<Execution>,
+    /// Loops that may wait without saying so.
+    rounds: Rounds,
 }
 
 /// A clock that is not looked at after every execution if they are short.
@@ -139,8 +142,6 @@ const FRUITLESS: u64 = 100;
 
 /// Pairs of places whose violations are kept.
 const MOST_VIOLATIONS: usize = 32;
-/// A thread that reads the same value at the same place so often in a row goes round a loop.
-const ENDLESS: usize = 2_000;
 
 impl<'b> Judge<'b> {
     pub(crate) fn new(builder: &'b Builder, start: Instant) -> Self {
@@ -169,6 +170,7 @@ impl<'b> Judge<'b> {
             found: Vec::new(),
             told: Told::default(),
             first: Vec::new(),
+            rounds: Rounds::default(),
         }
     }
 
@@ -331,59 +333,6 @@ impl<'b> Judge<'b> {
             self.found.push(Found { key, violation, clause, borderline });
         }
     }
-
-    /// A thread that does nothing but read the same again and again.
-    fn endless_loop(graph: &Graph, runtime: &Runtime) -> Option<Failure> {
-        if (graph.len() as usize) < ENDLESS {
-            return None;
-        }
-        let state = runtime.state();
-        // What each thread has read last, where, and how often in a row.
-        let mut rows: Vec<Option<(usize, i64, usize)>> = vec![None; state.lanes.len()];
-        for happened in &state.log {
-            let place = std::ptr::from_ref(happened.place).addr();
-            let row = &mut rows[happened.thread as usize];
-            let same = match *row {
-                Some((at, value, count)) if (at, value) == (place, happened.result) => count + 1,
-                _ => 1,
-            };
-            *row = Some((place, happened.result, same));
-            if same >= ENDLESS {
-                let why = format!("it has read {} {same} times in a row", happened.result);
-                return Some(too_long(happened.thread, happened.place, &why));
-            }
-        }
-        None
-    }
-}
-
-pub(crate) fn too_long(thread: u32, place: Place, why: &str) -> Failure {
-    let message = format!(
-        "thread {thread} goes round a loop that does not end here: {why}. If it waits for another thread, call \
-         `weakspot::hint::spin_loop()` (or `thread::yield_now()`) in each round: then one failing round is explored \
-         instead of all of them"
-    );
-    Failure::new(FailureKind::TooLong, message).of_thread(thread).at(Some(place.into()))
-}
-
-/// Why an execution with more events than it may have is given up.
-pub(crate) fn too_many_events(events: u32) -> String {
-    format!("the execution has more than {events} events (see `max_events`)")
-}
-
-/// The loop of an execution that has grown too long: the place that comes up most among the last events.
-pub(crate) fn longest_loop(runtime: &Runtime, why: &str) -> Failure {
-    let state = runtime.state();
-    let mut counts: FxHashMap<(u32, usize), (usize, Place)> = FxHashMap::default();
-    for happened in state.log.iter().rev().take(1_000) {
-        let key = (happened.thread, std::ptr::from_ref(happened.place).addr());
-        counts.entry(key).or_insert((0, happened.place)).0 += 1;
-    }
-    let most = counts.iter().max_by_key(|((thread, place), (count, _))| (*count, *thread, *place));
-    match most {
-        Some((&(thread, _), &(_, place))) => too_long(thread, place, why),
-        None => Failure::new(FailureKind::TooLong, "an execution has too many events".to_owned()),
-    }
 }
 
 /// The execution up to and including the access of a finding.
@@ -484,7 +433,7 @@ impl Visitor<Live<'_>> for Judge<'_> {
         let failure = match ending {
             Ending::Complete => {
                 self.report.executions += 1;
-                Self::endless_loop(graph, runtime)
+                self.rounds.look_at(graph.len(), runtime)
             }
             Ending::Blocked | Ending::Failed | Ending::Bounded | Ending::Spinning => {
                 self.report.blocked += 1;

@@ -74,6 +74,7 @@ mod again;
 pub mod alloc;
 mod builder;
 pub mod cell;
+mod endless;
 mod environment;
 mod failure;
 pub mod future;

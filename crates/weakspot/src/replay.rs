@@ -7,9 +7,9 @@ use weakspot_explore::system::Pending;
 use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::{Builder, FailOn};
+use crate::endless::{longest_loop, too_many_events};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::parse_schedule;
-use crate::judge::{longest_loop, too_many_events};
 use crate::report::{Bound, Report, Verdict};
 use crate::rt::observed::{OBSERVED, Observed};
 use crate::rt::panics;

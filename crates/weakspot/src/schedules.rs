@@ -39,9 +39,10 @@ use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::FenceKind;
 
 use crate::builder::Builder;
+use crate::endless::{too_long, too_many_events};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{Borderline, Random, sc_schedule};
-use crate::judge::{Evidence, Judge, too_long, too_many_events};
+use crate::judge::{Evidence, Judge};
 use crate::model::{WHAT_DIFFERS, may_go_on};
 use crate::report::Bound;
 use crate::rt::runtime::Runtime;

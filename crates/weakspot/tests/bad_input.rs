@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use weakspot::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use weakspot::sync::atomic::{AtomicBool, AtomicUsize, fence};
-use weakspot::sync::{Arc, Condvar, Mutex};
+use weakspot::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, fence};
+use weakspot::sync::{Arc, Condvar, Mutex, mpsc};
 use weakspot::{Bound, Builder, FailureKind, MAX_THREADS, Report, Verdict, thread};
 
 fn check(test: impl Fn() + Send + Sync + 'static) -> Report {
@@ -147,6 +147,50 @@ fn an_endless_loop_is_shown_once() {
         while !never.load(Acquire) {}
     });
     says(&report, &["goes round a loop", "hint::spin_loop()", "(80 times)"]);
+}
+
+/// However often they do the same, and also if others do something meanwhile.
+#[test]
+fn a_long_loop_with_an_end_is_no_endless_one() {
+    const ROUNDS: u32 = 2_500;
+    let alone: [fn(); 5] = [
+        || {
+            let cell = AtomicU32::new(0);
+            (0..ROUNDS).for_each(|value| cell.store(value, Relaxed));
+        },
+        || {
+            let cell = AtomicU32::new(0);
+            (0..ROUNDS).for_each(|_| assert_eq!(cell.load(Relaxed), 0));
+        },
+        || {
+            let count = Mutex::new(0);
+            (0..ROUNDS).for_each(|_| *count.lock().unwrap() += 1);
+        },
+        || {
+            let slots: Vec<_> = (0..ROUNDS).map(|_| AtomicU32::new(0)).collect();
+            for slot in &slots {
+                slot.store(1, Relaxed);
+            }
+            assert!(slots.iter().all(|slot| slot.load(Relaxed) == 1));
+        },
+        || {
+            let (sender, receiver) = mpsc::channel();
+            (0..ROUNDS).for_each(|value| sender.send(value).unwrap());
+            assert!(receiver.try_iter().eq(0..ROUNDS));
+        },
+    ];
+    for body in alone {
+        let report = check(body);
+        assert_eq!((report.verdict, report.executions), (Verdict::Safe, 1), "{report}");
+    }
+    let report = Builder { max_executions: Some(100), ..Builder::default() }.check(|| {
+        let cell = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&cell);
+        let thread = thread::spawn(move || (0..ROUNDS).filter(|_| other.load(Relaxed) == 0).count());
+        cell.store(1, Relaxed);
+        thread.join().unwrap();
+    });
+    assert_eq!((report.verdict, report.executions), (Verdict::Bounded(Bound::Executions), 100), "{report}");
 }
 
 #[test]
