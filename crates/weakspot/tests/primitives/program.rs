@@ -117,7 +117,7 @@ pub fn program(random: &mut Random) -> (Kind, Program) {
         1 => Kind::Barrier,
         2 => Kind::OnceLock,
         3 => Kind::Channel(None),
-        4 => Kind::Channel(Some(1)),
+        4 => Kind::Channel(Some(1 + random.below(2))),
         5 => Kind::Channel(Some(0)),
         6 => Kind::Parking,
         _ => Kind::Condvar,
@@ -141,17 +141,6 @@ pub fn program(random: &mut Random) -> (Kind, Program) {
         for thread in &mut program {
             thread.retain(|act| *act != Act::Meet);
             (0..meetings).for_each(|_| thread.insert(random.below(thread.len() + 1), Act::Meet));
-        }
-    }
-    if kind == Kind::Channel(Some(1)) {
-        // Who waits for room comes before who only tries, which is not so in `std`: all of them wait, or none.
-        let waits = random.below(2) == 0;
-        for act in program.iter_mut().flatten() {
-            *act = match *act {
-                Act::Send(value) | Act::TrySend(value) if waits => Act::Send(value),
-                Act::Send(value) | Act::TrySend(value) => Act::TrySend(value),
-                act => act,
-            };
         }
     }
     (kind, program)
