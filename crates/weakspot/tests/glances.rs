@@ -3,7 +3,7 @@
 
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::{Relaxed, SeqCst};
-use weakspot::sync::{Arc, LazyLock, Mutex, Once, OnceLock};
+use weakspot::sync::{Arc, LazyLock, Mutex, Once, OnceLock, RwLock};
 use weakspot::{Builder, Change, MemoryModel, Report, Verdict, thread};
 
 struct Shared {
@@ -12,6 +12,7 @@ struct Shared {
     cell: OnceLock<u8>,
     lazy: LazyLock<u8>,
     lock: Mutex<u8>,
+    both: RwLock<u8>,
     counted: Arc<u8>,
 }
 
@@ -39,6 +40,7 @@ fn announce_after(model: MemoryModel, first: impl Fn(&Arc<Shared>) + Send + Sync
             cell: OnceLock::new(),
             lazy: LazyLock::new(|| 1),
             lock: Mutex::new(1),
+            both: RwLock::new(1),
             counted: Arc::new(1),
         });
         first(&shared);
@@ -143,6 +145,32 @@ fn who_waits_for_an_initialisation_may_find_it_made() {
         let report = announce_beside(MemoryModel::Tso, makes, waits);
         assert_eq!(report.verdict, Verdict::Harmful, "{number}: {report}");
     }
+}
+
+/// std looks before it tries to change the state.
+#[test]
+fn being_refused_by_a_lock_is_no_fence() {
+    let tries: [(Does, Does); 3] = [
+        (|shared| drop(shared.both.write()), |shared| drop(shared.both.try_read())),
+        (|shared| drop(shared.both.write()), |shared| drop(shared.both.try_write())),
+        (|shared| drop(shared.both.read()), |shared| drop(shared.both.try_write())),
+    ];
+    for (number, (holds, tries)) in tries.into_iter().enumerate() {
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let report = announce_beside(model, holds, tries);
+            assert_eq!(report.verdict, Verdict::Harmful, "{number}, {model:?}: {report}");
+            assert!(report.to_string().contains("nobody has seen the other"), "{number}: {report}");
+        }
+    }
+    let report = announce_beside(
+        MemoryModel::Tso,
+        |shared| drop(shared.both.read()),
+        |shared| {
+            shared.both.try_read().unwrap();
+        },
+    );
+    // It looks before it goes in, and that may be early. Then it has a fence.
+    assert_eq!(report.verdict, Verdict::Benign, "{report}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Everything that a program can come to on SC, TSO or PSO, by brute force: states are followed one step at a time. Nothing
 //! here is shared with weakspot but what its documents say: primitives are full fences, and looking at a `OnceLock` that has
-//! a value is a load.
+//! a value is a load, and so is being refused by an `RwLock`.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
@@ -154,6 +154,15 @@ impl Machine<'_> {
                 after.threads[me].notes.push(value.unwrap_or(NOTHING));
                 true
             }
+            // Whoever is refused has only looked.
+            Act::TryRead if state.threads.iter().any(|thread| thread.writes) => {
+                after.threads[me].notes.push(0);
+                true
+            }
+            Act::TryWrite if state.threads.iter().any(|thread| thread.writes || thread.reads) => {
+                after.threads[me].notes.push(0);
+                true
+            }
             // There is nothing to give back.
             Act::EndLock => !thread.reads && !thread.writes,
             Act::Downgrade => !thread.writes,
@@ -210,23 +219,21 @@ impl Machine<'_> {
         let others = |state: &State, holds: fn(&Thread) -> bool| state.threads.iter().any(holds);
         match act {
             Act::Read | Act::TryRead => {
-                let is_free = !others(state, |thread| thread.writes);
-                if act == Act::Read && !is_free {
+                if others(state, |thread| thread.writes) {
                     return None;
                 }
-                state.threads[me].reads = is_free;
+                state.threads[me].reads = true;
                 if act == Act::TryRead {
-                    state.threads[me].notes.push(u8::from(is_free));
+                    state.threads[me].notes.push(1);
                 }
             }
             Act::Write | Act::TryWrite => {
-                let is_free = !others(state, |thread| thread.writes || thread.reads);
-                if act == Act::Write && !is_free {
+                if others(state, |thread| thread.writes || thread.reads) {
                     return None;
                 }
-                state.threads[me].writes = is_free;
+                state.threads[me].writes = true;
                 if act == Act::TryWrite {
-                    state.threads[me].notes.push(u8::from(is_free));
+                    state.threads[me].notes.push(1);
                 }
             }
             Act::Downgrade => {

@@ -223,7 +223,8 @@ fn compare(seed: u64, model: MemoryModel) -> Option<(Kind, Verdict)> {
 #[test]
 fn answers_are_those_of_a_machine_that_tries_everything() {
     let mut verdicts = BTreeSet::new();
-    for seed in 0..300 {
+    // The last ones are of senders that wait beside others that try, and of two that come late to an initialisation.
+    for seed in (0..300).chain([190, 642, 1387, 1700]) {
         for model in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
             let verdict = compare(seed, model);
             verdicts.extend(verdict.map(|(kind, verdict)| format!("{kind:?} {verdict:?}")));

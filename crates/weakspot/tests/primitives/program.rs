@@ -117,7 +117,7 @@ pub fn program(random: &mut Random) -> (Kind, Program) {
         1 => Kind::Barrier,
         2 => Kind::OnceLock,
         3 => Kind::Channel(None),
-        4 => Kind::Channel(Some(1 + random.below(2))),
+        4 => Kind::Channel(Some(1)),
         5 => Kind::Channel(Some(0)),
         6 => Kind::Parking,
         _ => Kind::Condvar,
@@ -143,5 +143,6 @@ pub fn program(random: &mut Random) -> (Kind, Program) {
             (0..meetings).for_each(|_| thread.insert(random.below(thread.len() + 1), Act::Meet));
         }
     }
-    (kind, program)
+    let is_wider = kind == Kind::Channel(Some(1)) && random.below(3) == 0;
+    (if is_wider { Kind::Channel(Some(2)) } else { kind }, program)
 }
