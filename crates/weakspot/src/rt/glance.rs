@@ -43,6 +43,10 @@ impl Runtime {
             return false;
         }
         let (state, thread) = (self.state(), self.thread.get());
+        // What it owes empties the buffer before anything could overtake a store.
+        if state.lanes[thread as usize].owed.is_some() {
+            return false;
+        }
         let own = state.log.iter().rev().filter(|happened| happened.thread == thread);
         for happened in own {
             match happened.operation {
