@@ -3,7 +3,7 @@
 
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::{Relaxed, SeqCst};
-use weakspot::sync::{Arc, LazyLock, Mutex, Once, OnceLock};
+use weakspot::sync::{Arc, LazyLock, Mutex, Once, OnceLock, RwLock};
 use weakspot::{Builder, Change, MemoryModel, Report, Verdict, thread};
 
 struct Shared {
@@ -12,11 +12,27 @@ struct Shared {
     cell: OnceLock<u8>,
     lazy: LazyLock<u8>,
     lock: Mutex<u8>,
+    both: RwLock<u8>,
     counted: Arc<u8>,
 }
 
+type Does = fn(&Shared);
+
 /// Two threads announce themselves, do something, and look for the other one.
-fn announce(model: MemoryModel, makes: fn(&Shared), between: fn(&Shared)) -> Report {
+fn announce(model: MemoryModel, makes: Does, between: Does) -> Report {
+    announce_after(model, move |shared| makes(shared), between)
+}
+
+/// The same beside a third thread that does something at any time.
+fn announce_beside(model: MemoryModel, beside: Does, between: Does) -> Report {
+    let starts = move |shared: &Arc<Shared>| {
+        let shared = shared.clone();
+        thread::spawn(move || beside(&shared));
+    };
+    announce_after(model, starts, between)
+}
+
+fn announce_after(model: MemoryModel, first: impl Fn(&Arc<Shared>) + Send + Sync + 'static, between: Does) -> Report {
     Builder { model, ..Builder::default() }.check(move || {
         let shared = Arc::new(Shared {
             flags: [AtomicUsize::new(0), AtomicUsize::new(0)],
@@ -24,9 +40,10 @@ fn announce(model: MemoryModel, makes: fn(&Shared), between: fn(&Shared)) -> Rep
             cell: OnceLock::new(),
             lazy: LazyLock::new(|| 1),
             lock: Mutex::new(1),
+            both: RwLock::new(1),
             counted: Arc::new(1),
         });
-        makes(&shared);
+        first(&shared);
         let threads = [0, 1].map(|me| {
             let shared = shared.clone();
             thread::spawn(move || {
@@ -48,7 +65,7 @@ fn make_all(shared: &Shared) {
 
 #[test]
 fn looking_at_what_is_there_is_no_fence() {
-    let looks: [fn(&Shared); 8] = [
+    let looks: [Does; 8] = [
         |_| (),
         |shared| assert!(shared.once.is_completed()),
         |shared| shared.once.call_once(|| ()),
@@ -71,7 +88,7 @@ fn looking_at_what_is_there_is_no_fence() {
 
 #[test]
 fn changing_something_is_one() {
-    let changes: [fn(&Shared); 2] = [|shared| *shared.lock.lock().unwrap() += 1, |shared| drop(shared.lock.try_lock())];
+    let changes: [Does; 2] = [|shared| *shared.lock.lock().unwrap() += 1, |shared| drop(shared.lock.try_lock())];
     for change in changes {
         let report = announce(MemoryModel::Tso, |_| (), change);
         assert_eq!(report.verdict, Verdict::Safe, "{report}");
@@ -82,14 +99,78 @@ fn changing_something_is_one() {
 fn whoever_comes_second_to_an_initialisation_only_looks() {
     // The first one has a fence, the other one may have none.
     for between in [
-        (|shared| assert_eq!(*shared.cell.get_or_init(|| 1), 1)) as fn(&Shared),
+        (|shared| assert_eq!(*shared.cell.get_or_init(|| 1), 1)) as Does,
         |shared| shared.once.call_once(|| ()),
         |shared| assert_eq!(*shared.lazy, 1),
     ] {
         let report = announce(MemoryModel::Tso, |_| (), between);
-        // Its store is late, and the first one, whose store is not, does not see it: that is an order of SC as well.
-        assert_eq!(report.verdict, Verdict::Safe, "{report}");
+        // Its store is late, and the first one, whose store is not, does not see it. In an order of SC the other one would
+        // not have found the value missing when it looked, but what it does then is the same.
+        assert_eq!(report.verdict, Verdict::Benign, "{report}");
     }
+}
+
+/// A third thread makes it, and those who come later only look, as `std` does: neither has a fence.
+#[test]
+fn two_that_come_late_to_an_initialisation_do_not_see_each_other() {
+    let races: [Does; 5] = [
+        |shared| assert_eq!(*shared.cell.get_or_init(|| 1), 1),
+        |shared| _ = shared.cell.set(1),
+        |shared| shared.once.call_once(|| ()),
+        |shared| shared.once.call_once_force(|_| ()),
+        |shared| assert_eq!(*shared.lazy, 1),
+    ];
+    for (number, race) in races.into_iter().enumerate() {
+        for model in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
+            let report = announce_beside(model, race, race);
+            let expected = if model == MemoryModel::Sc { Verdict::Safe } else { Verdict::Harmful };
+            assert_eq!(report.verdict, expected, "{number}, {model:?}: {report}");
+            if model != MemoryModel::Sc {
+                assert!(report.to_string().contains("nobody has seen the other"), "{number}: {report}");
+                assert!(!report.suggestions.is_empty(), "{number}: {report}");
+                assert!(report.suggestions.iter().all(|suggestion| suggestion.tried), "{number}: {report}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_waits_for_an_initialisation_may_find_it_made() {
+    let waits: [(Does, Does); 3] = [
+        (|shared| shared.once.call_once(|| ()), |shared| shared.once.wait()),
+        (|shared| shared.once.call_once(|| ()), |shared| shared.once.wait_force()),
+        (|shared| shared.cell.set(1).unwrap(), |shared| assert_eq!(*shared.cell.wait(), 1)),
+    ];
+    for (number, (makes, waits)) in waits.into_iter().enumerate() {
+        let report = announce_beside(MemoryModel::Tso, makes, waits);
+        assert_eq!(report.verdict, Verdict::Harmful, "{number}: {report}");
+    }
+}
+
+/// std looks before it tries to change the state.
+#[test]
+fn being_refused_by_a_lock_is_no_fence() {
+    let tries: [(Does, Does); 3] = [
+        (|shared| drop(shared.both.write()), |shared| drop(shared.both.try_read())),
+        (|shared| drop(shared.both.write()), |shared| drop(shared.both.try_write())),
+        (|shared| drop(shared.both.read()), |shared| drop(shared.both.try_write())),
+    ];
+    for (number, (holds, tries)) in tries.into_iter().enumerate() {
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let report = announce_beside(model, holds, tries);
+            assert_eq!(report.verdict, Verdict::Harmful, "{number}, {model:?}: {report}");
+            assert!(report.to_string().contains("nobody has seen the other"), "{number}: {report}");
+        }
+    }
+    let report = announce_beside(
+        MemoryModel::Tso,
+        |shared| drop(shared.both.read()),
+        |shared| {
+            shared.both.try_read().unwrap();
+        },
+    );
+    // It looks before it goes in, and that may be early. Then it has a fence.
+    assert_eq!(report.verdict, Verdict::Benign, "{report}");
 }
 
 #[test]

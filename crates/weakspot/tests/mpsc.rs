@@ -242,3 +242,42 @@ fn a_message_that_was_sent_is_received_although_another_one_is_on_its_way() {
     });
     assert!(report.executions > 2, "{report}");
 }
+
+/// What a sender that waits for room does not have yet is nobody's.
+#[test]
+fn who_tries_to_send_is_refused_only_if_the_channel_is_full() {
+    use weakspot::sync::Arc;
+    use weakspot::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    for bound in [1, 2] {
+        let seen: std::sync::Arc<std::sync::Mutex<std::collections::BTreeSet<_>>> = std::sync::Arc::default();
+        let all = seen.clone();
+        let report = Builder::default().check(move || {
+            let (sender, receiver) = mpsc::sync_channel(bound);
+            let starts = Arc::new(AtomicBool::new(false));
+            for _ in 0..bound {
+                sender.send(1).unwrap();
+            }
+            let (other, starting) = (sender.clone(), starts.clone());
+            let waiting = thread::spawn(move || sender.send(2).is_ok());
+            let trying = thread::spawn(move || {
+                starting.store(true, SeqCst);
+                other.try_send(3)
+            });
+            for _ in 0..bound {
+                receiver.recv().unwrap();
+            }
+            let next = receiver.try_recv();
+            let is_empty = next == Err(TryRecvError::Empty) && !starts.load(SeqCst);
+            drop(receiver);
+            let (is_sent, tried) = (waiting.join().unwrap(), trying.join().unwrap());
+            // Nothing was there when it started, and nothing came.
+            assert!(!is_empty || is_sent || tried != Err(TrySendError::Full(3)), "refused by an empty channel");
+            all.lock().unwrap().insert((next.ok(), is_sent, tried.map_err(|error| error.to_string())));
+        });
+        assert!(!report.is_failure(), "{report}");
+        let seen = seen.lock().unwrap();
+        // The sender that waits is overtaken, and gets its message back.
+        assert!(seen.contains(&(Some(3), false, Ok(()))), "{bound}: {seen:?}");
+        assert!(seen.contains(&(None, false, Ok(()))), "{bound}: {seen:?}");
+    }
+}

@@ -1,5 +1,10 @@
 //! Looking at what others change with interlocked operations only: a plain load, which may overtake earlier stores.
+//!
+//! Whoever would initialise something looks first, too, and an interlocked operation follows only where there is something to
+//! do. Where no store can be late for it the look shows nothing that the operation does not, and is left out: it would make
+//! executions that cannot be told apart.
 
+use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
 use super::lane::Operation;
@@ -30,6 +35,31 @@ impl Runtime {
         }
         self.synchronise_load(object, sync);
         found.unwrap_or_else(value)
+    }
+
+    /// May a store of the current thread still be in its buffer? What the thread has done says that, and not when it reaches memory.
+    pub(crate) fn may_have_pending_store(&self) -> bool {
+        if self.is_free() || self.model == MemoryModel::Sc {
+            return false;
+        }
+        let (state, thread) = (self.state(), self.thread.get());
+        // What it owes empties the buffer before anything could overtake a store.
+        if state.lanes[thread as usize].owed.is_some() {
+            return false;
+        }
+        let own = state.log.iter().rev().filter(|happened| happened.thread == thread);
+        for happened in own {
+            match happened.operation {
+                Operation::Store(..) => return true,
+                Operation::Rmw { drains_all: false, .. } if self.model == MemoryModel::Pso => {}
+                Operation::Load(_)
+                | Operation::Choose(_)
+                | Operation::Commit(_)
+                | Operation::Fence(FenceKind::StoreStore) => {}
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Does everything that was released to an object happen before what the current thread does next?

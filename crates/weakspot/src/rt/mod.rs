@@ -36,6 +36,25 @@
 //! | `worker` | the runtimes of workers |
 //! | `spare` | the memory of checks that are over, used by the next |
 //!
+//! # Between two events
+//! `yield_now` and `spin_loop` are no events. They leave a marker, which the next event carries, and the code behind them runs
+//! at once. Whoever looks at a value of `std` after a yield therefore looks before anybody else has moved. For a later look
+//! the yield would have to be an event of its own, which needs all of this:
+//!
+//! - It is local: it has no cell and is ordered with nothing, so that there are as many executions as without it.
+//! - next(G) puts it off while anybody else can go on, and so does every order in which a graph is run again (`linearise`,
+//!   `Lineariser::drain`). Otherwise a run meets other values than the one before, and the model does not repeat itself.
+//! - Only the first yield of a thread at a place is one. Otherwise each round of a loop has an event more.
+//! - What recognises rounds skips it: it stands between the last look of the first round and the marker, where the explorer
+//!   (`seen_at_end_of_round`, `trust/rounds`, `trust/futile`), the loops that count (`probe`) and the machine with store buffers
+//!   (`Buffered::end_round`) expect the look.
+//! - A search of schedules leaves a thread that rests there without a preemption.
+//!
+//! The first three are a few lines, and were tried. Without the fourth, two threads that spin have half as many executions again,
+//! loops that wait are taken to count their rounds, guards against waiting too long fail, and an execution in which store
+//! buffers do harm in a loop was missed. And it only exchanges the early look for a late one: since the look is no event, one of
+//! the two is met, and not both. So it is left as it is; a type of weakspot's is the remedy.
+//!
 //! # The one ambient thing
 //! User code calls `AtomicUsize::load` without any handle, so a thread-local points to the runtime while a coroutine
 //! runs. Nothing else is ambient.

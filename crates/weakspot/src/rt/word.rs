@@ -104,6 +104,13 @@ impl Word {
         runtime.look(object, || self.value.load(Ordering::Relaxed), what, sync, place)
     }
 
+    /// The same before an update, for which a store of the thread may be late. Nothing if none can be: then the update
+    /// shows all that a look would.
+    #[track_caller]
+    pub(crate) fn look_first(&self, what: &'static str, sync: Sync) -> Option<u64> {
+        current().is_some_and(Runtime::may_have_pending_store).then(|| self.look(what, sync))
+    }
+
     /// One event that only reads, and is a full fence.
     #[track_caller]
     pub fn get(&self, what: &'static str, sync: Sync) -> u64 {

@@ -3,8 +3,17 @@
 //! Inside a model the state is one word that blocks; outside it is std's `Once`. [`Once::run`] is also what
 //! [`OnceLock`](super::OnceLock) is built on. What is complete stays so: a thread that has seen it once, or that comes after it
 //! in every order, does not look, and what it does with the value between two other events is not torn apart by them. Such a look
-//! would be a plain load, and whether something is complete is asked by one. Whoever does not know, and would make it
-//! complete, changes the word, which is a fence, also if it turns out to be complete.
+//! would be a plain load, and whether something is complete is asked by one.
+//!
+//! | std finds | and does | is it a fence? |
+//! |---|---|---|
+//! | complete, or poisoned | nothing more: an acquire load | no |
+//! | incomplete | a compare-and-swap; an exchange in the end | yes, both |
+//! | running | a compare-and-swap or not (somebody else has said that threads wait), a futex or a queue | most often |
+//!
+//! So whoever has a store that may be late looks first ([`Word::look_first`]), and changes the word, which is a fence, only if it
+//! was not complete. One that has waited might have come late as well and found it complete at once, with the same stores in
+//! memory, so whether waiting is a fence makes no difference.
 
 use crate::rt::{self, Place, Step, Sync, Word};
 use std::fmt;
@@ -122,8 +131,12 @@ impl Once {
         if self.word.is_known_as(COMPLETE) {
             return COMPLETE;
         }
+        let what = "Once::wait";
+        if let Some(state) = self.word.look_first(what, Sync::Acquire).filter(|&state| over(state)) {
+            return self.note(state);
+        }
         let step = |state| if over(state) { Step::Keep } else { Step::Block };
-        self.note(self.word.update("Once::wait", Sync::Acquire, step))
+        self.note(self.word.update(what, Sync::Acquire, step))
     }
 
     /// Inside a model: runs the closure or waits for the one who does. An error if it is poisoned and that matters.
@@ -137,6 +150,11 @@ impl Once {
     ) -> Result<(), ()> {
         if self.word.is_known_as(COMPLETE) {
             return Ok(());
+        }
+        match self.word.look_first(what, Sync::Acquire).map(|state| self.note(state)) {
+            Some(COMPLETE) => return Ok(()),
+            Some(POISONED) if !force => return Err(()),
+            _ => {}
         }
         let found = self.word.update(what, Sync::AcqRel, |state| match state {
             RUNNING => Step::Block,

@@ -135,8 +135,7 @@ impl<T: ?Sized> RwLock<T> {
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         if rt::in_model() {
             self.word.keep(self.data(), Location::caller());
-            let found = self.word.update("RwLock::try_read", Synchronises::Acquire, |word| or_keep(add_reader(word)));
-            if add_reader(found) == Step::Block {
+            if !self.tries("RwLock::try_read", add_reader) {
                 return Err(TryLockError::WouldBlock);
             }
             return Ok(self.reader(None, Location::caller())?);
@@ -149,8 +148,7 @@ impl<T: ?Sized> RwLock<T> {
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         if rt::in_model() {
             self.word.keep(self.data(), Location::caller());
-            let found = self.word.update("RwLock::try_write", Synchronises::Acquire, |word| or_keep(add_writer(word)));
-            if add_writer(found) == Step::Block {
+            if !self.tries("RwLock::try_write", add_writer) {
                 return Err(TryLockError::WouldBlock);
             }
             return Ok(self.writer(None, Location::caller())?);
@@ -158,6 +156,16 @@ impl<T: ?Sized> RwLock<T> {
         let turn = unless_poisoned(self.turn.try_lock())?;
         let alone = unless_poisoned(self.outside.try_write())?;
         Ok(self.writer(Some(Turn { alone, turn }), Location::caller())?)
+    }
+
+    /// Changes the state if that need not wait. std looks first: whoever is refused has no fence.
+    #[track_caller]
+    fn tries(&self, what: &'static str, step: fn(u64) -> Step) -> bool {
+        let must_wait = |word| step(word) == Step::Block;
+        if self.word.look_first(what, Synchronises::Relaxed).is_some_and(must_wait) {
+            return false;
+        }
+        !must_wait(self.word.update(what, Synchronises::Acquire, |word| or_keep(step(word))))
     }
 
     fn data(&self) -> Data<'_> {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCs
 
 use weakspot::MemoryModel;
 
+use crate::outcomes::Outcome;
 use crate::program::{CELLS, LOCATIONS, LOCKS, Operation, Program, Step};
 
 /// States after which a program is too large.
@@ -65,9 +66,6 @@ struct State {
 
 /// Who read what, in which order the writes came, and the locks were taken.
 pub type Trace = (Vec<Vec<Option<Write>>>, Vec<Vec<Write>>, Vec<Vec<usize>>);
-/// What the threads have read, and what memory holds at the end.
-pub type Outcome = Vec<u8>;
-
 /// All that can happen.
 #[derive(Debug, Default)]
 pub struct Everything {

@@ -3,6 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod machine;
+#[path = "../programs/outcomes.rs"]
+mod outcomes;
 mod program;
 
 use std::collections::BTreeSet;
@@ -15,7 +17,8 @@ use weakspot::sync::atomic::{AtomicU8, fence};
 use weakspot::sync::{Arc, Mutex, MutexGuard};
 use weakspot::{Builder, FailureKind, MemoryModel, Report, Verdict, thread};
 
-use machine::{Everything, Outcome};
+use machine::Everything;
+use outcomes::{Outcome, bad_outcome};
 use program::{CELLS, LOCATIONS, LOCKS, Operation, Program, Random, Step};
 
 struct Shared {
@@ -107,16 +110,6 @@ fn run_live(program: &StdArc<Program>, shared: &(impl Deref<Target = Shared> + C
     outcome
 }
 
-/// An outcome to fail on, now and then: one that only the model has, if there is any, or one of SC.
-fn bad_outcome(random: &mut Random, sc: &Everything, relaxed: &Everything) -> Option<Outcome> {
-    let new: Vec<_> = relaxed.outcomes.difference(&sc.outcomes).collect();
-    match random.below(8) {
-        0..=3 if !new.is_empty() => Some(new[random.below(new.len())].clone()),
-        4 if !sc.outcomes.is_empty() => sc.outcomes.iter().nth(random.below(sc.outcomes.len())).cloned(),
-        _ => None,
-    }
-}
-
 fn expected(sc: &Everything, relaxed: &Everything, bad: Option<&Outcome>) -> Verdict {
     let fails = |all: &Everything| all.race || all.deadlock || bad.is_some_and(|bad| all.outcomes.contains(bad));
     if fails(sc) {
@@ -199,7 +192,7 @@ fn compare(seed: u64, model: MemoryModel, origin: Origin, jobs: usize) {
     let Some((sc, relaxed)) = machine::run(&program, MemoryModel::Sc).zip(machine::run(&program, model)) else {
         return;
     };
-    let bad = bad_outcome(&mut random, &sc, &relaxed);
+    let bad = bad_outcome(|limit| random.below(limit), &sc.outcomes, &relaxed.outcomes);
     let seen: StdArc<StdMutex<BTreeSet<Outcome>>> = StdArc::default();
     let body = {
         let (program, bad, seen) = (program.clone(), bad.clone(), seen.clone());

@@ -1,15 +1,13 @@
 //! Everything that a program can come to on SC, TSO or PSO, by brute force: states are followed one step at a time. Nothing
-//! here is shared with weakspot but what its documents say: primitives are full fences, and looking whether a `OnceLock` has
-//! a value is a load.
+//! here is shared with weakspot but what its documents say: primitives are full fences, and looking at a `OnceLock` that has
+//! a value is a load, and so is being refused by an `RwLock`.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use weakspot::MemoryModel;
 
+use crate::outcomes::Outcome;
 use crate::program::{Act, Kind, LOCATIONS, MOST_THREADS, Program};
-
-/// What was noted by the threads, one after the other, and what the locations hold in the end.
-pub type Outcome = Vec<u8>;
 
 /// States after which a program is too large.
 const MOST_STATES: usize = 150_000;
@@ -42,8 +40,6 @@ struct Thread {
     buffer: Vec<Buffered>,
     fences: u8,
     notes: Vec<u8>,
-    /// It has seen the value of the `OnceLock`.
-    knows: bool,
     reads: bool,
     writes: bool,
     token: bool,
@@ -155,8 +151,16 @@ impl Machine<'_> {
             }
             Act::Get => {
                 let value = state.once.filter(|_| state.is_made);
-                after.threads[me].knows |= value.is_some();
                 after.threads[me].notes.push(value.unwrap_or(NOTHING));
+                true
+            }
+            // Whoever is refused has only looked.
+            Act::TryRead if state.threads.iter().any(|thread| thread.writes) => {
+                after.threads[me].notes.push(0);
+                true
+            }
+            Act::TryWrite if state.threads.iter().any(|thread| thread.writes || thread.reads) => {
+                after.threads[me].notes.push(0);
                 true
             }
             // There is nothing to give back.
@@ -164,7 +168,7 @@ impl Machine<'_> {
             Act::Downgrade => !thread.writes,
             _ => false,
         };
-        if is_plain || Self::known(&mut after, me, act) {
+        if is_plain || Self::finds_value(&mut after, me, act) {
             after.threads[me].next += 1;
             next.push(after);
         } else if let Act::GetOrInit(_, location) = act
@@ -196,9 +200,9 @@ impl Machine<'_> {
         }
     }
 
-    /// A thread that has seen the value of the `OnceLock` does not look again.
-    fn known(state: &mut State, me: usize, act: Act) -> bool {
-        if !state.threads[me].knows || state.threads[me].phase != 0 {
+    /// Whoever finds a value in the `OnceLock` has only looked.
+    fn finds_value(state: &mut State, me: usize, act: Act) -> bool {
+        if !state.is_made || state.threads[me].phase != 0 {
             return false;
         }
         match (act, state.once) {
@@ -215,23 +219,21 @@ impl Machine<'_> {
         let others = |state: &State, holds: fn(&Thread) -> bool| state.threads.iter().any(holds);
         match act {
             Act::Read | Act::TryRead => {
-                let is_free = !others(state, |thread| thread.writes);
-                if act == Act::Read && !is_free {
+                if others(state, |thread| thread.writes) {
                     return None;
                 }
-                state.threads[me].reads = is_free;
+                state.threads[me].reads = true;
                 if act == Act::TryRead {
-                    state.threads[me].notes.push(u8::from(is_free));
+                    state.threads[me].notes.push(1);
                 }
             }
             Act::Write | Act::TryWrite => {
-                let is_free = !others(state, |thread| thread.writes || thread.reads);
-                if act == Act::Write && !is_free {
+                if others(state, |thread| thread.writes || thread.reads) {
                     return None;
                 }
-                state.threads[me].writes = is_free;
+                state.threads[me].writes = true;
                 if act == Act::TryWrite {
-                    state.threads[me].notes.push(u8::from(is_free));
+                    state.threads[me].notes.push(1);
                 }
             }
             Act::Downgrade => {
@@ -293,20 +295,16 @@ impl Machine<'_> {
 
     fn initialise(state: &mut State, me: usize, act: Act, value: u8) -> Option<bool> {
         if state.threads[me].phase == 0 {
-            if state.once.is_none() {
-                state.once = Some(value);
-                state.threads[me].phase = if matches!(act, Act::Set(_)) { 2 } else { 1 };
-                return Some(false);
-            }
-            if !state.is_made {
+            // Somebody is making it, or it is this one who will.
+            if state.once.is_some() {
                 return None;
             }
-        } else {
-            state.is_made = true;
+            state.once = Some(value);
+            state.threads[me].phase = if matches!(act, Act::Set(_)) { 2 } else { 1 };
+            return Some(false);
         }
-        let is_own = state.threads[me].phase == 2;
-        let note = if matches!(act, Act::Set(_)) { u8::from(is_own) } else { state.once? };
-        state.threads[me].knows = true;
+        state.is_made = true;
+        let note = if matches!(act, Act::Set(_)) { 1 } else { value };
         state.threads[me].notes.push(note);
         Some(true)
     }

@@ -143,16 +143,6 @@ pub fn program(random: &mut Random) -> (Kind, Program) {
             (0..meetings).for_each(|_| thread.insert(random.below(thread.len() + 1), Act::Meet));
         }
     }
-    if kind == Kind::Channel(Some(1)) {
-        // Who waits for room comes before who only tries, which is not so in `std`: all of them wait, or none.
-        let waits = random.below(2) == 0;
-        for act in program.iter_mut().flatten() {
-            *act = match *act {
-                Act::Send(value) | Act::TrySend(value) if waits => Act::Send(value),
-                Act::Send(value) | Act::TrySend(value) => Act::TrySend(value),
-                act => act,
-            };
-        }
-    }
-    (kind, program)
+    let is_wider = kind == Kind::Channel(Some(1)) && random.below(3) == 0;
+    (if is_wider { Kind::Channel(Some(2)) } else { kind }, program)
 }

@@ -6,7 +6,7 @@ use weakspot::sync::Arc;
 use weakspot::sync::atomic::{AtomicI64, Ordering, fence};
 use weakspot::{hint, rt, thread};
 use weakspot_model::ids::Pc;
-use weakspot_model::ir::{FenceKind, Program, RmwOp};
+use weakspot_model::ir::{FenceKind, Instr, Program, RmwOp};
 use weakspot_model::local::{self, Advance, Pause};
 
 /// What the threads of a program share.
@@ -64,6 +64,24 @@ fn run_thread(program: &Program, number: usize, cells: &Cells) -> Vec<i64> {
         };
         advance = local::resume(code, &program.locations, &mut state, result);
     }
+}
+
+/// A program of straight lines as C11 has it: an atomic that no store of its thread comes before since the last fence waits for
+/// all stores. That is so for live code (a fence with `Release` and a relaxed atomic publish), and not in the language.
+#[allow(dead_code, reason = "not all tests have such programs")]
+pub fn as_in_c11(mut program: Program) -> Program {
+    for thread in &mut program.threads {
+        let mut has_stored = false;
+        for instr in &mut thread.code {
+            match instr {
+                Instr::Store { .. } => has_stored = true,
+                Instr::Fence(_) => has_stored = false,
+                Instr::Rmw { drains_all, .. } => *drains_all |= !has_stored,
+                _ => {}
+            }
+        }
+    }
+    program
 }
 
 /// Runs a program: what its cells hold at the end, and its registers.

@@ -11,7 +11,11 @@
 //! | `TAKEN`, `CLOSED`, `GONE` | nobody |
 //!
 //! In a bounded channel the sender of message *i* waits until message *i − bound* is taken, and with bound 0 until its
-//! own is. So who waits for room comes before a `try_send` that finds some meanwhile, which in std may come first.
+//! own is. In std a sender has no place in the queue while it waits. So a message counts as sent when both are there, its slot
+//! and the room for it: from then on a `try_send` finds one place less, a `try_recv` waits until the slot is filled, and the
+//! sender has sent even if the receiver goes away before it fills the slot. That std lets a `try_send` come first, which finds
+//! the room before the sender who waits for it, is an execution in which that sender takes its slot later: nobody sees a
+//! sender that waits.
 
 use crate::rt::{Step, Sync, Word};
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -100,14 +104,8 @@ impl<T> Channel<T> {
         if !self.wait_for_room(index) {
             return Err(SendError(message));
         }
-        // Whoever had to wait for room has had none before the receiver went away.
-        self.fill(index, message, self.has_room_for(index))?;
+        self.fill(index, message, self.bound != Some(0))?;
         if self.bound == Some(0) { self.wait_for_receiver(index) } else { Ok(()) }
-    }
-
-    /// Is there room for the message of a slot, whatever the receiver does?
-    fn has_room_for(&self, index: usize) -> bool {
-        self.bound.is_none_or(|bound| index < bound)
     }
 
     /// The slot whose message must be taken before this one may be filled.
@@ -213,21 +211,12 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Is a message on its way to a slot that had room for it from the beginning? Then std waits for it. Otherwise the sender may
-    /// itself be waiting, which in std has no slot yet; but if somebody else's message is there, behind it, the channel is not
-    /// empty, and the sender has room now.
+    /// Is a message on its way to the receiver's next slot? There is room for it: what was before it is taken. With bound 0 it
+    /// is sent when it is there.
     #[track_caller]
     fn is_on_its_way(&self, index: usize) -> bool {
-        let what = "Receiver::try_recv";
-        if self.has_room_for(index) {
-            return (self.tail.get(what, Sync::Acquire) / ONE_SLOT) as usize > index;
-        }
-        let behind = index + 1..index + self.bound.unwrap_or(0);
-        if behind.is_empty() {
-            return false;
-        }
-        let claimed = (self.tail.get(what, Sync::Acquire) / ONE_SLOT) as usize;
-        (behind.start..behind.end.min(claimed)).any(|index| self.slot(index).state.get(what, Sync::Acquire) == FULL)
+        let claimed = || self.tail.get("Receiver::try_recv", Sync::Acquire) / ONE_SLOT;
+        self.bound != Some(0) && claimed() as usize > index
     }
 
     /// The receiver, whose next slot is `next`, is gone: no more sends, and what was sent is dropped.
