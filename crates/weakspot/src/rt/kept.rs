@@ -79,8 +79,8 @@ impl Kept {
 
     fn write_back(self) {
         let Self { address, bytes, mark, stamp } = self;
-        // SAFETY: statics are there for ever. No thread of the run goes on, so nobody has the lock, whose stamp says that it
-        // is still there. The bytes are those of a value that it held, which has no destructor and owns no memory.
+        // SAFETY: statics are there for ever. No thread of the run goes on, and ordinary code waits until all is written back, so
+        // nobody has the lock, whose stamp says that it is still there. The bytes are those of a value that it held, which has no destructor and owns no memory.
         unsafe {
             if (*mark).load(Ordering::Relaxed) == stamp {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), address.cast(), bytes.len());
@@ -109,7 +109,8 @@ impl Runtime {
         if !cfg!(target_os = "linux") || !is_static(address.addr()) {
             return;
         }
-        // SAFETY: the lock is a static of this model (others wait), and nobody has got it in this run.
+        // SAFETY: the lock is a static of this model, nobody has got it in this run, and ordinary code waits for the end of the
+        // run.
         let kept = |address, size| unsafe { Kept::new(address, size, mark) };
         self.state().kept.push(kept(poisoned.as_ptr().cast(), 1));
         match (!has_destructor).then(|| kept(address, size)).filter(|kept| !kept.may_own()) {

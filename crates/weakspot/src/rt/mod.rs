@@ -23,6 +23,8 @@
 //! | `local` | storage of one run and of one thread |
 //! | `panics` | panics inside a model, kept instead of printed |
 //! | `overflow` | stack overflow, with the name of the thread |
+//! | `turns` | runs that are going on, and who waits for their end |
+//! | `ordinary` | locks that ordinary code uses as well |
 //! | `statics` | statics, which one model at a time may use |
 //! | `kept` | what static locks hold, put back after a run |
 //! | `observed` | which counts the program looks at: a part of every schedule |
@@ -53,6 +55,7 @@ mod local;
 mod memory;
 pub(crate) mod objects;
 pub(crate) mod observed;
+pub(crate) mod ordinary;
 pub(crate) mod overflow;
 pub(crate) mod panics;
 pub(crate) mod runtime;
@@ -66,6 +69,7 @@ pub(crate) mod strength;
 mod synchronise;
 pub(crate) mod system;
 mod tracked;
+mod turns;
 mod waiting;
 mod watchdog;
 mod word;

@@ -88,6 +88,12 @@ impl Stamp {
         *self.mark.get_mut() = 0;
     }
 
+    /// The run that a mark is of; 0 if it is of none.
+    #[inline]
+    pub(super) fn run_of(mark: u64) -> u64 {
+        mark >> OBJECT_BITS
+    }
+
     /// The number in this run, if it was used in it.
     #[inline]
     pub(crate) fn used(&self, runtime: &Runtime) -> Option<u32> {

@@ -26,6 +26,7 @@ use super::spare::{self, Run};
 use super::state::{State, ThreadNumbers};
 use super::statics;
 use super::strength::Strengthened;
+use super::turns;
 use super::watchdog::{self, Pulse};
 use crate::builder::MAX_THREADS;
 use crate::failure::{Failure, FailureKind, SourcePlace};
@@ -38,6 +39,16 @@ const MANY_RUNS: u64 = 256;
 const WORKER_BITS: u32 = 6;
 /// Workers that a model may have.
 pub(crate) const MOST_WORKERS: usize = 1 << WORKER_BITS;
+
+/// The worker that made a run.
+pub(super) fn worker_of(run: u64) -> u64 {
+    run & ((1 << WORKER_BITS) - 1)
+}
+
+/// The number of a run among all runs, whoever made it.
+pub(super) fn without_worker(run: u64) -> u64 {
+    run >> WORKER_BITS
+}
 
 /// Rounds of a waiting loop in a row that have no event.
 const MOST_SILENT_ROUNDS: u32 = 10_000;
@@ -122,6 +133,9 @@ pub(crate) struct Runtime {
     pub(crate) loops_left_out: RefCell<LoopsLeftOut>,
     /// Where a static lock was used whose data is not put back.
     pub(crate) left_as_it_is: Cell<Option<Place>>,
+    /// What is done once, by address, that was not complete when the model came to it: whatever ordinary code does meanwhile, it
+    /// is not complete at the beginning of a run.
+    pub(super) incomplete: RefCell<FxHashSet<usize>>,
     /// Calls with which loops say that they wait.
     calls: RefCell<Calls>,
     /// Why the run has failed.
@@ -165,6 +179,7 @@ impl Runtime {
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             left_as_it_is: Cell::new(None),
+            incomplete: RefCell::default(),
             calls: RefCell::default(),
             failure: RefCell::new(None),
             freed,
@@ -175,6 +190,7 @@ impl Runtime {
     /// It explores the model of this number, which has no statics yet.
     pub(crate) fn belong_to(&mut self, number: u64) {
         self.number = number;
+        turns::model_begins(number);
         self.claim.set(Some(number));
     }
 
@@ -184,11 +200,16 @@ impl Runtime {
         if let Some(claim) = self.claim.get()
             && statics::is_static(address)
         {
-            if let Some(pulse) = &self.pulse {
-                pulse.rests();
-            }
+            self.rests();
             statics::take(claim);
             self.claim.set(None);
+        }
+    }
+
+    /// A thread waits for others, outside of the model: the watchdog need not say so.
+    pub(super) fn rests(&self) {
+        if let Some(pulse) = &self.pulse {
+            pulse.rests();
         }
     }
 
@@ -207,8 +228,8 @@ impl Runtime {
         self.free_runs.set((next + 1, end));
         let worker = self.worker();
         self.run.set(next << WORKER_BITS | worker);
-        self.token.set(slot::token_of_run(next));
-        slot::run_begins(self.number, worker, self.token.get());
+        self.token.set(slot::token_of_run(self.run.get()));
+        turns::run_begins(self.number, worker, self.run.get());
     }
 
     /// The number of the worker; 0 if there are no others.
@@ -221,7 +242,7 @@ impl Runtime {
     pub(crate) fn is_foreign(&self, run: u64) -> bool {
         match self.company.get() {
             Company::Alone => false,
-            Company::Worker(worker) => run >= self.first_run && run & ((1 << WORKER_BITS) - 1) != worker,
+            Company::Worker(worker) => run >= self.first_run && worker_of(run) != worker,
         }
     }
 
@@ -572,7 +593,7 @@ impl Drop for Runtime {
         self.state.get_mut().give_back();
         self.state.get_mut().homes.publish();
         self.freed.release();
-        slot::runs_end(self.number, self.worker());
+        turns::runs_end(self.number, self.worker());
         let state = std::mem::replace(self.state.get_mut(), State::empty());
         spare::keep_run(Run { state, counts: self.counts.take(), freed: std::mem::take(&mut self.freed) });
     }

@@ -66,8 +66,9 @@ impl Runtime {
 
     /// The beginning of a run: the first thread stands before its first event.
     fn begin_run(&self) {
-        self.next_run();
+        // What was used is as it was before, and then others may have it.
         self.state().forget_run();
+        self.next_run();
         self.debts.set(0);
         self.counts.borrow_mut().reset();
         self.freed.release();

@@ -81,13 +81,15 @@ impl Word {
         old
     }
 
-    /// The current run is about to use the word of a lock with this data.
-    pub(crate) fn keep(&self, data: Data<'_>, place: Place) {
+    /// The current run is about to use the word of a lock with this data, for which ordinary code needs what `outside` gives.
+    pub(crate) fn keep<G>(&self, data: Data<'_>, outside: impl Fn() -> Option<G>, place: Place) {
         if let Some(runtime) = current()
             && self.stamp.used(runtime).is_none()
         {
+            let guard = self.stamp.enter(runtime, outside, place);
             self.object_at(runtime, place);
             runtime.keep(data, place);
+            drop(guard);
         }
     }
 
@@ -110,7 +112,7 @@ impl Word {
         self.update(what, sync, |_| Step::Keep)
     }
 
-    fn object_at(&self, runtime: &Runtime, place: Place) -> u32 {
+    pub(crate) fn object_at(&self, runtime: &Runtime, place: Place) -> u32 {
         let set = |first| self.value.store(first, Ordering::Relaxed);
         self.stamp.object(runtime, || self.value.load(Ordering::Relaxed), set, place)
     }

@@ -26,6 +26,7 @@ impl Runtime {
             strengthened: self.strengthened.changes(),
             observed: self.counts.borrow().observed.clone(),
             ending_loops: self.ending_loops.borrow().clone(),
+            incomplete: self.incomplete.borrow().clone(),
         }
     }
 }
@@ -44,6 +45,7 @@ pub(crate) struct Worker {
     strengthened: Vec<(SourcePlace, Change)>,
     observed: Observed,
     ending_loops: FxHashSet<u32>,
+    incomplete: FxHashSet<usize>,
 }
 
 impl Worker {
@@ -57,6 +59,7 @@ impl Worker {
         runtime.strengthen(self.strengthened);
         runtime.counts.borrow_mut().observed = self.observed;
         *runtime.ending_loops.borrow_mut() = self.ending_loops;
+        *runtime.incomplete.borrow_mut() = self.incomplete;
         runtime
     }
 }
