@@ -117,7 +117,9 @@ fn what_a_lock_holds_is_never_torn() {
     static LOCK: RwLock<[u64; 64]> = RwLock::new([0; 64]);
     const ROUNDS: u64 = 300;
     fn add(numbers: &mut [u64; 64]) {
-        numbers.iter_mut().for_each(|number| *number = std::hint::black_box(*number) + 1);
+        for number in numbers {
+            *number = std::hint::black_box(*number) + 1;
+        }
     }
     fn value(numbers: &[u64; 64]) -> u64 {
         assert!(numbers.iter().all(|number| *number == numbers[0]), "{numbers:?}");

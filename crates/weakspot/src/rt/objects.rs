@@ -109,6 +109,18 @@ impl Stamp {
             return (stamp & (BORN - 1)) as u32;
         }
         runtime.note_object(std::ptr::from_ref(self).addr());
+        self.entered_object(runtime, value, reset, place)
+    }
+
+    /// The same for one that was not used in this run, after [`Self::enter`].
+    #[inline]
+    pub(crate) fn entered_object(
+        &self,
+        runtime: &Runtime,
+        value: impl Fn() -> u64,
+        reset: impl Fn(u64),
+        place: Place,
+    ) -> u32 {
         let stamp = self.mark.load(Ordering::Relaxed);
         self.take_over(runtime, stamp, place);
         if stamp == 0 {

@@ -46,6 +46,7 @@ pub(super) fn worker_of(run: u64) -> u64 {
 }
 
 /// The number of a run among all runs, whoever made it.
+#[allow(dead_code, reason = "only tokens do not hold it")]
 pub(super) fn without_worker(run: u64) -> u64 {
     run >> WORKER_BITS
 }

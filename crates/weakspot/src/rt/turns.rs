@@ -39,7 +39,7 @@ pub(super) fn owner_of(run: u64) -> Option<u64> {
 }
 
 /// The model with a run that is going on of which this is so.
-#[cfg_attr(not(feature = "allocator"), allow(dead_code, reason = "stamps hold numbers of runs"))]
+#[allow(dead_code, reason = "only atomics that hold a token are waited for so")]
 pub(super) fn owner_where(is_so: impl Fn(u64) -> bool) -> Option<u64> {
     let is_its = |run: &AtomicU64| match run.load(Ordering::Acquire) {
         0 => false,
@@ -80,6 +80,7 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
+    #[allow(dead_code, reason = "as above")]
     pub(super) fn new(model: u64) -> Self {
         let waiters = &WAITERS[model as usize];
         waiters.fetch_add(1, Ordering::SeqCst);
@@ -87,7 +88,7 @@ impl Waiter {
     }
 
     /// Waits while this is so; false if that takes too long. It may not be so for a moment only, between two runs.
-    #[cfg_attr(not(feature = "allocator"), allow(dead_code, reason = "stamps are not waited for in turns"))]
+    #[allow(dead_code, reason = "as above")]
     pub(super) fn waits(&self, is_so: impl Fn() -> bool) -> bool {
         while is_so() {
             if self.start.elapsed() > PATIENCE {

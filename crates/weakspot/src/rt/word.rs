@@ -87,7 +87,7 @@ impl Word {
             && self.stamp.used(runtime).is_none()
         {
             let guard = self.stamp.enter(runtime, outside, place);
-            self.object_at(runtime, place);
+            self.entered_object(runtime, place);
             runtime.keep(data, place);
             drop(guard);
         }
@@ -112,7 +112,13 @@ impl Word {
         self.update(what, sync, |_| Step::Keep)
     }
 
-    pub(crate) fn object_at(&self, runtime: &Runtime, place: Place) -> u32 {
+    /// The object of a word that was not used in this run, after [`Stamp::enter`].
+    pub(crate) fn entered_object(&self, runtime: &Runtime, place: Place) -> u32 {
+        let set = |first| self.value.store(first, Ordering::Relaxed);
+        self.stamp.entered_object(runtime, || self.value.load(Ordering::Relaxed), set, place)
+    }
+
+    fn object_at(&self, runtime: &Runtime, place: Place) -> u32 {
         let set = |first| self.value.store(first, Ordering::Relaxed);
         self.stamp.object(runtime, || self.value.load(Ordering::Relaxed), set, place)
     }

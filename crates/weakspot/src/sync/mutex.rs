@@ -76,7 +76,7 @@ impl Lock {
     #[inline(never)]
     fn first_use(&self, runtime: &Runtime, data: Data<'_>, place: Place) -> u32 {
         let guard = self.stamp.enter(runtime, || try_take(&self.outside), place);
-        let object = self.stamp.plain_object(runtime, place);
+        let object = self.stamp.entered_object(runtime, || 0, |_| {}, place);
         runtime.keep(data, place);
         drop(guard);
         object

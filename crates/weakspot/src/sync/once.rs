@@ -91,7 +91,7 @@ impl Once {
         if stays {
             runtime.keep_incomplete(self.word.stamp());
         }
-        self.word.object_at(runtime, place);
+        self.word.entered_object(runtime, place);
         Side::Inside
     }
 
