@@ -23,7 +23,7 @@ use weakspot_explore::system::CellId;
 use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::{Builder, FailOn};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::report::Violation;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
@@ -255,7 +255,7 @@ impl Search<'_, '_> {
                     self.keep_witness();
                     return Some(Ended::Well);
                 }
-                Err(message) => Failure::new(FailureKind::Leak, message),
+                Err(failure) => failure,
             },
             Rest::Failed(thread) => {
                 let known = self.runtime.failure.take();

@@ -24,6 +24,7 @@
 //! | `panics` | panics inside a model, kept instead of printed |
 //! | `overflow` | stack overflow, with the name of the thread |
 //! | `turns` | runs that are going on, and who waits for their end |
+//! | `foreign` | OS threads that a model has started |
 //! | `ordinary` | locks that ordinary code uses as well |
 //! | `statics` | statics, which one model at a time may use |
 //! | `kept` | what static locks hold, put back after a run |
@@ -47,6 +48,7 @@ pub(crate) mod causality;
 pub(crate) mod counts;
 mod debts;
 pub(crate) mod finish;
+mod foreign;
 mod gates;
 mod glance;
 pub(crate) mod kept;
@@ -70,7 +72,7 @@ mod synchronise;
 pub(crate) mod system;
 mod tracked;
 mod turns;
-mod waiting;
+pub(crate) mod waiting;
 mod watchdog;
 mod word;
 mod worker;

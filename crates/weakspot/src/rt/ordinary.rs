@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError, TryLockResult};
 use super::objects::Stamp;
 use super::runtime::Runtime;
 use super::turns::{self, PATIENCE};
-use super::{Place, statics};
+use super::{Place, foreign, statics};
 
 thread_local! {
     /// Locks that ordinary code on this OS thread holds, by address, and since where.
@@ -81,6 +81,10 @@ impl Stamp {
         // Those who have to wait for the statics keep nobody from locks.
         runtime.note_object(address_of(self));
         let guard = outside().unwrap_or_else(|| self.wait_for_ordinary_code(runtime, &outside, place));
+        if let Some(message) = runtime.foreign_use(address_of(self)) {
+            drop(guard);
+            runtime.fail(message, place);
+        }
         let run = self.run();
         if run == 0 {
             return Some(guard);
@@ -136,19 +140,19 @@ impl Stamp {
 
     /// Waits for the end of such a run.
     #[inline]
-    pub(crate) fn wait_for_models(&self) {
+    pub(crate) fn wait_for_models(&self, place: Place) {
+        foreign::use_outside(address_of(self), |run| run == self.run(), Some(place));
         if self.is_in_use() {
-            self.wait_for_run();
+            self.wait_for_run(place);
         }
     }
 
     #[cold]
-    fn wait_for_run(&self) {
+    fn wait_for_run(&self, place: Place) {
         let is_over = turns::wait_for(|| (!self.is_in_use()).then_some(()));
         assert!(
             is_over.is_some(),
-            "a model uses this lock, and its execution has not come to an end for {} seconds. Ordinary code, on another OS \
-             thread, cannot use it meanwhile: perhaps they wait for each other",
+            "a model uses the lock that is used at {place}, and its execution has not come to an end for {} seconds. Ordinary              code, on another OS thread, cannot use it meanwhile: perhaps they wait for each other",
             PATIENCE.as_secs()
         );
     }

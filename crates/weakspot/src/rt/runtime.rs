@@ -134,6 +134,10 @@ pub(crate) struct Runtime {
     pub(crate) loops_left_out: RefCell<LoopsLeftOut>,
     /// Where a static lock was used whose data is not put back.
     pub(crate) left_as_it_is: Cell<Option<Place>>,
+    /// The event after which a thread has started an OS thread.
+    pub(super) has_started: Cell<Option<Place>>,
+    /// Allocations of the run that are older than the first OS thread that it has started.
+    pub(super) foreigners_since: Cell<Option<usize>>,
     /// What is done once, by address, that was not complete when the model came to it: whatever ordinary code does meanwhile, it
     /// is not complete at the beginning of a run.
     pub(super) incomplete: RefCell<FxHashSet<usize>>,
@@ -180,6 +184,8 @@ impl Runtime {
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             left_as_it_is: Cell::new(None),
+            has_started: Cell::new(None),
+            foreigners_since: Cell::new(None),
             incomplete: RefCell::default(),
             calls: RefCell::default(),
             failure: RefCell::new(None),
@@ -221,6 +227,7 @@ impl Runtime {
 
     /// The number of a new run.
     pub(crate) fn next_run(&self) {
+        self.foreigners_since.set(None);
         let (mut next, mut end) = self.free_runs.get();
         if next == end {
             next = RUNS.fetch_add(MANY_RUNS, Ordering::Relaxed);

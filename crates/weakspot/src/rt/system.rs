@@ -80,14 +80,16 @@ impl Runtime {
 
     /// The end of a run in which every thread has ended: what it stored is destroyed, and leaks are counted. No thread
     /// runs, so events happen at once and nothing can wait.
-    pub(crate) fn end_run(&self) -> Result<(), String> {
+    pub(crate) fn end_run(&self) -> Result<(), Failure> {
         let mode = self.mode.replace(Mode::Free);
         self.state().lanes[0].suspender = std::ptr::null();
         self.thread.set(0);
         let ended = enter(self, || self.storage.end_run());
         self.state().give_back();
         self.mode.set(mode);
-        ended.and_then(|()| self.counts.borrow().check_leaks())
+        let of_kind = |kind| move |message| Failure::new(kind, message);
+        ended.and_then(|()| self.counts.borrow().check_leaks()).map_err(of_kind(FailureKind::Leak))?;
+        self.foreign_complaint().map_or(Ok(()), |message| Err(of_kind(FailureKind::Other)(message)))
     }
 }
 
@@ -286,8 +288,8 @@ impl System for Live<'_> {
     fn judge(&self, _memory: &dyn Fn(CellId) -> i64) -> Judgement {
         match self.runtime.end_run() {
             Ok(()) => Judgement::Holds,
-            Err(message) => {
-                self.runtime.note_failure(Failure::new(FailureKind::Leak, message));
+            Err(failure) => {
+                self.runtime.note_failure(failure);
                 Judgement::Fails
             }
         }

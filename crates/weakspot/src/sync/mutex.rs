@@ -96,7 +96,7 @@ impl Lock {
 
     /// Ordinary code has it, as soon as no model has.
     fn held<'a>(&'a self, guard: std::sync::MutexGuard<'a, ()>, place: Place) -> Held<'a> {
-        self.stamp.wait_for_models();
+        self.stamp.wait_for_models(place);
         Held::Outside { guard, _holding: Holding::new(&self.stamp, place) }
     }
 
@@ -174,7 +174,7 @@ impl<T: ?Sized> Mutex<T> {
             self.lock.object(runtime, self.data(), place);
         } else {
             let _guard = try_take(&self.lock.outside);
-            self.lock.stamp.wait_for_models();
+            self.lock.stamp.wait_for_models(place);
         }
     }
 

@@ -96,9 +96,10 @@ impl Once {
     }
 
     /// Ordinary code is about to make it complete, unless it is: waits for executions that have found it incomplete.
+    #[track_caller]
     pub(super) fn gate(&self) -> std::sync::MutexGuard<'_, ()> {
         let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        self.word.stamp().wait_for_models();
+        self.word.stamp().wait_for_models(Location::caller());
         gate
     }
 
@@ -114,7 +115,7 @@ impl Once {
     #[track_caller]
     pub fn call_once<F: FnOnce()>(&self, f: F) {
         if self.is_outside() {
-            let _gate = (!self.outside.is_completed()).then(|| self.gate());
+            let _gate = if self.outside.is_completed() { None } else { Some(self.gate()) };
             self.outside.call_once(f);
             return;
         }
@@ -126,7 +127,7 @@ impl Once {
     #[track_caller]
     pub fn call_once_force<F: FnOnce(&OnceState)>(&self, f: F) {
         if self.is_outside() {
-            let _gate = (!self.outside.is_completed()).then(|| self.gate());
+            let _gate = if self.outside.is_completed() { None } else { Some(self.gate()) };
             self.outside.call_once_force(|state| f(&OnceState { poisoned: state.is_poisoned() }));
             return;
         }

@@ -54,8 +54,9 @@ impl<T> OnceLock<T> {
         self.once.side(stays, || self.outside.get().is_some())
     }
 
+    #[track_caller]
     fn make_outside<F: FnOnce() -> T>(&self, f: F) -> &T {
-        let _gate = self.outside.get().is_none().then(|| self.once.gate());
+        let _gate = if self.outside.get().is_some() { None } else { Some(self.once.gate()) };
         self.outside.get_or_init(f)
     }
 

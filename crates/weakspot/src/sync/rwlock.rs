@@ -174,7 +174,7 @@ impl<T: ?Sized> RwLock<T> {
 
     /// Ordinary code has it, as soon as no model has.
     fn held(&self, place: Place) -> Holding {
-        self.word.stamp().wait_for_models();
+        self.word.stamp().wait_for_models(place);
         Holding::new(self.word.stamp(), place)
     }
 
@@ -189,7 +189,7 @@ impl<T: ?Sized> RwLock<T> {
             self.keep(place);
         } else {
             let _guard = if_free(self.outside.try_read());
-            self.word.stamp().wait_for_models();
+            self.word.stamp().wait_for_models(place);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::rt::objects::{NO_BIRTH, Object};
 use crate::rt::runtime::{Company, Runtime, without_worker};
 use crate::rt::state::State;
 use crate::rt::turns::{self, PATIENCE, Waiter};
-use crate::rt::{Place, current, statics};
+use crate::rt::{Place, current, foreign, statics};
 use lost::Lost;
 
 const OBJECT_BITS: u32 = 20;
@@ -72,6 +72,8 @@ impl<M> Slot<M> {
 impl<M: Memory> Slot<M> {
     /// Reads, and writes what `new` says, outside of models: what was read.
     pub(crate) fn update_outside(&self, new: &dyn Fn(u64) -> Option<u64>) -> u64 {
+        let start = |bits: u64| bits & !(BORN | (BORN - 1));
+        foreign::use_outside(self.address(), |run| start(self.0.get()) == token_of_run(run), None);
         loop {
             let bits = self.0.get();
             let Some(value) = self.value_outside(bits) else { continue };
@@ -159,6 +161,9 @@ impl<M: Memory> Slot<M> {
         };
         if u64::from(object) >= BORN {
             runtime.fail(format!("an execution uses more than {BORN} atomics and locks, which is too many"), place);
+        }
+        if let Some(message) = runtime.foreign_use(address) {
+            runtime.fail(message, place);
         }
         let is_born = birth.is_some();
         let token = runtime.token.get() | (u64::from(is_born) * BORN) | u64::from(object);
