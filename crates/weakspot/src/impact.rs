@@ -251,11 +251,11 @@ impl Search<'_, '_> {
         }
         let failure = match rest? {
             Rest::Complete => match self.runtime.end_run() {
-                Ok(()) => {
+                None => {
                     self.keep_witness();
                     return Some(Ended::Well);
                 }
-                Err(failure) => failure,
+                Some(failure) => failure,
             },
             Rest::Failed(thread) => {
                 let known = self.runtime.failure.take();

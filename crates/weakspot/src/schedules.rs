@@ -475,7 +475,7 @@ impl<'b, 'r> Search<'b, 'r> {
         let failure = match rest {
             Rest::Complete => {
                 self.judge.report.executions += 1;
-                runtime.end_run().err()
+                runtime.end_run()
             }
             Rest::Failed(thread) => {
                 let known = runtime.failure.take();

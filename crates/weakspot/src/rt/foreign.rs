@@ -156,6 +156,9 @@ mod symbols {
         run: u64,
     }
 
+    /// The number of the next such thread.
+    static THREADS: AtomicU64 = AtomicU64::new(1);
+
     /// Such a thread, until it ends.
     struct Foreigner(u64);
 
@@ -168,7 +171,6 @@ mod symbols {
     extern "C-unwind" fn begin(beginning: *mut c_void) -> *mut c_void {
         // SAFETY: this is what `pthread_create` below has made, for this thread alone.
         let Beginning { start, argument, run } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
-        static THREADS: AtomicU64 = AtomicU64::new(1);
         let thread = THREADS.fetch_add(1, Ordering::Relaxed);
         STARTED_IN.set((run, thread));
         let _foreigner = Foreigner(thread);

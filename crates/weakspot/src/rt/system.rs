@@ -80,16 +80,16 @@ impl Runtime {
 
     /// The end of a run in which every thread has ended: what it stored is destroyed, and leaks are counted. No thread
     /// runs, so events happen at once and nothing can wait.
-    pub(crate) fn end_run(&self) -> Result<(), Failure> {
+    pub(crate) fn end_run(&self) -> Option<Failure> {
         let mode = self.mode.replace(Mode::Free);
         self.state().lanes[0].suspender = std::ptr::null();
         self.thread.set(0);
         let ended = enter(self, || self.storage.end_run());
         self.state().give_back();
         self.mode.set(mode);
-        let of_kind = |kind| move |message| Failure::new(kind, message);
-        ended.and_then(|()| self.counts.borrow().check_leaks()).map_err(of_kind(FailureKind::Leak))?;
-        self.foreign_complaint().map_or(Ok(()), |message| Err(of_kind(FailureKind::Other)(message)))
+        let leak = ended.and_then(|()| self.counts.borrow().check_leaks()).err();
+        leak.map(|message| Failure::new(FailureKind::Leak, message))
+            .or_else(|| self.foreign_complaint().map(|message| Failure::new(FailureKind::Other, message)))
     }
 }
 
@@ -287,8 +287,8 @@ impl System for Live<'_> {
 
     fn judge(&self, _memory: &dyn Fn(CellId) -> i64) -> Judgement {
         match self.runtime.end_run() {
-            Ok(()) => Judgement::Holds,
-            Err(failure) => {
+            None => Judgement::Holds,
+            Some(failure) => {
                 self.runtime.note_failure(failure);
                 Judgement::Fails
             }
