@@ -23,7 +23,7 @@ use super::objects::Object;
 use super::script::Taken;
 use super::slot;
 use super::spare::{self, Run};
-use super::state::{State, ThreadNumbers};
+use super::state::State;
 use super::statics;
 use super::strength::Strengthened;
 use super::turns;
@@ -555,21 +555,6 @@ impl Runtime {
         lane.marker = 0;
         let after_change = lane.has_changed.take();
         state.log.push(Happened { thread: thread as u32, operation, what, place, result, written, after_change });
-    }
-
-    /// The numbers of all threads that any run has started.
-    pub(crate) fn thread_numbers(&self) -> ThreadNumbers {
-        self.state().numbers.clone()
-    }
-
-    /// The same, as another worker knows them.
-    pub(crate) fn know_threads(&self, numbers: &ThreadNumbers) {
-        if self.threads_are_known.replace(true) {
-            return;
-        }
-        let mut state = self.state();
-        state.numbers.clone_from(numbers);
-        state.widen(numbers.len() + 1);
     }
 
     /// The number of a thread that the current one starts.
