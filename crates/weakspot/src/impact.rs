@@ -23,7 +23,7 @@ use weakspot_explore::system::CellId;
 use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::{Builder, FailOn};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::report::Violation;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
@@ -251,11 +251,11 @@ impl Search<'_, '_> {
         }
         let failure = match rest? {
             Rest::Complete => match self.runtime.end_run() {
-                Ok(()) => {
+                None => {
                     self.keep_witness();
                     return Some(Ended::Well);
                 }
-                Err(message) => Failure::new(FailureKind::Leak, message),
+                Some(failure) => failure,
             },
             Rest::Failed(thread) => {
                 let known = self.runtime.failure.take();

@@ -104,6 +104,9 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
              destructor and without pointers to the heap is put back. `weakspot::lazy_static!` makes a static anew in every execution"
         ));
     }
+    if report.failure.is_some() {
+        report.notes.extend(runtime.note_of_foreigners());
+    }
     report.note_observed(&runtime);
     report.elapsed = start.elapsed();
     report.verdict = verdict(&report);

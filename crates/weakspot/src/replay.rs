@@ -240,7 +240,7 @@ fn run(builder: &Builder, runtime: &Runtime, model: MemoryModel, moves: &[Move],
     }
     let Some(rest) = machine.rest() else { return Some(ends_early(builder, runtime)) };
     match rest {
-        Rest::Complete => runtime.end_run().err().map(|message| Failure::new(FailureKind::Leak, message)),
+        Rest::Complete => runtime.end_run(),
         Rest::Failed(thread) => {
             Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
         }

@@ -476,7 +476,7 @@ impl<'b, 'r> Search<'b, 'r> {
         let failure = match rest {
             Rest::Complete => {
                 self.judge.report.executions += 1;
-                runtime.end_run().err().map(|message| Failure::new(FailureKind::Leak, message))
+                runtime.end_run()
             }
             Rest::Failed(thread) => {
                 let known = runtime.failure.take();

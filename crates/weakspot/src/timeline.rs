@@ -8,6 +8,7 @@ use crate::failure::SourcePlace;
 use crate::rt::Place;
 use crate::rt::lane::{Happened, Operation};
 use crate::rt::runtime::Runtime;
+use crate::rt::waiting::put_endless;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +42,11 @@ impl Timeline {
         let state = runtime.state();
         let threads = state.lanes.iter().enumerate().map(|(number, lane)| thread_name(number, lane.name.as_deref()));
         let threads = threads.collect();
-        let moments = happened.filter_map(|happened| moment(&happened)).collect();
+        let mut happened: Vec<Happened> = happened.collect();
+        for &wait in &state.endless {
+            put_endless(wait, &mut happened);
+        }
+        let moments = happened.iter().filter_map(moment).collect();
         Self { moments, threads }
     }
 

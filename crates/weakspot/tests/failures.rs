@@ -149,8 +149,37 @@ fn a_lost_wake_up_is_a_deadlock() {
             drop(guard);
             thread.join().unwrap();
         },
-        &["deadlock", "waits for a notification"],
+        &["deadlock", "waits for a notification", "Condvar::wait: does not return"],
     );
+}
+
+/// A wait that does not return is a part of the execution: without it, the others could not have got the mutex.
+#[test]
+fn a_wait_that_does_not_return_is_shown_where_it_begins() {
+    for is_notified_before in [false, true] {
+        let report = fails(
+            move || {
+                let shared = Arc::new((Mutex::new(0), Condvar::new()));
+                if is_notified_before {
+                    shared.1.notify_all();
+                }
+                let other = shared.clone();
+                let guard = shared.0.lock().unwrap();
+                let thread = thread::spawn(move || *other.0.lock().unwrap() += 1);
+                drop(shared.1.wait(guard));
+                thread.join().unwrap();
+            },
+            &["deadlock", "waits for a notification"],
+        );
+        let timeline = report.timeline.unwrap();
+        let at = |thread: u32, text: &str| {
+            let is_it = |moment: &weakspot::Moment| moment.thread == thread && moment.text.contains(text);
+            timeline.moments.iter().position(is_it).unwrap_or_else(|| panic!("no `{text}` in {timeline}"))
+        };
+        let wait = at(0, "Condvar::wait: does not return");
+        assert!(at(0, "spawn") < wait && wait < at(1, "Mutex::lock"), "{timeline}");
+        assert!(!is_notified_before || at(0, "Condvar::notify_all") < wait, "{timeline}");
+    }
 }
 
 #[test]

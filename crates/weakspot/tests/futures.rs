@@ -52,7 +52,7 @@ fn a_future_that_looks_first_sleeps_for_ever() {
         thread.join().unwrap();
     });
     assert!(report.is_failure());
-    assert!(report.to_string().contains("Notify::wait"), "{report}");
+    assert!(report.to_string().contains("waits in `block_on` for a call of its waker"), "{report}");
 }
 
 #[test]
@@ -108,4 +108,15 @@ fn a_task_that_wakes_itself_in_each_round_waits() {
     });
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
     assert!(report.exhaustive, "{report}");
+}
+
+/// The message speaks of what the test has called.
+#[test]
+fn a_future_that_nobody_wakes_is_named_as_such() {
+    let report = Builder::default().check(|| {
+        block_on(std::future::pending::<()>());
+    });
+    let failure = report.failure.as_ref().unwrap_or_else(|| panic!("{report}"));
+    assert!(failure.message.contains("waits in `block_on` for a call of its waker, at"), "{report}");
+    assert!(failure.message.contains("futures.rs:") && !report.to_string().contains("Notify"), "{report}");
 }

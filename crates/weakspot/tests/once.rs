@@ -159,3 +159,17 @@ fn who_has_seen_a_value_does_not_look_again() {
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
     assert_eq!(report.executions, 2, "{report}");
 }
+
+/// As with the standard library's: whoever comes after a panic of the initialiser panics, too, and it is not run again.
+#[test]
+fn a_lazy_value_outside_of_models_that_panics_is_not_made_again() {
+    static RUNS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    static LAZY: LazyLock<u32> = LazyLock::new(|| {
+        RUNS.fetch_add(1, Relaxed);
+        panic!("on purpose")
+    });
+    for _ in 0..3 {
+        assert!(catch_unwind(|| *LAZY).is_err());
+    }
+    assert_eq!(RUNS.load(Relaxed), 1);
+}

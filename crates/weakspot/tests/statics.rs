@@ -245,6 +245,49 @@ fn what_a_raw_pointer_owns_is_not_freed_twice() {
     assert!(report.verdict == Verdict::Safe && report.executions == 2, "{report}");
 }
 
+/// A pointer that is not where pointers are as a rule, or that has something else in its upper bits, is one nevertheless.
+#[test]
+fn what_a_packed_pointer_owns_is_not_freed_twice() {
+    #[repr(C, packed)]
+    struct Packed(u8, *mut u32);
+    // SAFETY: nobody else has the pointer.
+    unsafe impl Send for Packed {}
+    struct Tagged(u64);
+    impl Tagged {
+        fn new(tag: u16) -> Self {
+            Self((new().expose_provenance() as u64) | u64::from(tag) << 48)
+        }
+        fn pointer(&self) -> *mut u32 {
+            std::ptr::with_exposed_provenance_mut((self.0 & ((1 << 48) - 1)) as usize)
+        }
+    }
+    fn new() -> *mut u32 {
+        Box::into_raw(Box::new(5))
+    }
+    fn take(pointer: *mut u32) -> u32 {
+        // SAFETY: the pointer comes from a box, and was replaced. Whoever has freed it has written 0 before.
+        let mut taken = unsafe { Box::from_raw(pointer) };
+        std::mem::take(&mut *taken)
+    }
+    static PACKED: LazyLock<Mutex<Packed>> = LazyLock::new(|| Mutex::new(Packed(1, new())));
+    static TAGGED: LazyLock<RwLock<Tagged>> = LazyLock::new(|| RwLock::new(Tagged::new(3)));
+    // The locks have to be statics, and what std has made of these is one.
+    let report = Builder::default().check(|| {
+        let thread = thread::spawn(|| drop((PACKED.lock().unwrap(), TAGGED.read().unwrap())));
+        {
+            let mut packed = PACKED.lock().unwrap();
+            let old = packed.1;
+            packed.1 = new();
+            assert_eq!(take(old), 5);
+            let mut tagged = TAGGED.write().unwrap();
+            let old = std::mem::replace(&mut *tagged, Tagged::new(4));
+            assert_eq!(take(old.pointer()), 5);
+        }
+        thread.join().unwrap();
+    });
+    assert!(report.verdict == Verdict::Safe && report.executions > 1, "{report}");
+}
+
 /// Pointers into the program own nothing that could be freed.
 #[test]
 fn references_to_statics_are_put_back() {

@@ -4,6 +4,7 @@
 //! still there when the execution is over is a leak and fails it.
 
 use crate::rt;
+use crate::rt::waiting::BLOCK_ON;
 use crate::sync::Notify;
 use std::future::Future;
 use std::pin::pin;
@@ -36,7 +37,7 @@ impl Wake for Signal {
         if self.owner == rt::current_thread() {
             self.woke_itself.store(true, Ordering::Relaxed);
         }
-        self.notify.notify();
+        self.notify.notify_as("Waker::wake");
     }
 }
 
@@ -60,7 +61,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         if may_poll_early && !woke_itself && rt::choose(2) == 1 {
             may_poll_early = false;
         } else {
-            signal.notify.wait_surely();
+            signal.notify.wait_surely(BLOCK_ON);
         }
     }
 }

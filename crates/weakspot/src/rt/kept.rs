@@ -7,7 +7,8 @@
 //! That must not bring back what is gone. What has a destructor owns something, and stays as it is. So does what points to
 //! memory outside of the program and its libraries: a `ManuallyDrop<Box<T>>`, a raw pointer or a `&'static mut T` may own
 //! what it points to, although it has no destructor. Nobody knows where in the data there are pointers, so whatever looks
-//! like one to memory that is there is taken for one.
+//! like one to memory that is there is taken for one, aligned or not, with or without a tag in its upper bits. (What is
+//! disguised more than that, a pointer that was inverted for example, is not seen.)
 //!
 //! Only statics: other memory may have been freed when the run is over. (Where nobody knows what is a static, nothing is
 //! kept.) A lock may also have been put into a static, inside of something else that is put there later. Then its stamp is
@@ -17,11 +18,16 @@ use std::cell::UnsafeCell;
 use std::mem::{MaybeUninit, needs_drop};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use rustc_hash::FxHashSet;
+
 use super::Place;
 use super::objects::Stamp;
 use super::runtime::Runtime;
 use super::state::State;
 use super::statics::{PAGE, is_elsewhere, is_static};
+
+/// The bits of a pointer that are an address in a program: no more than 48, as the system gives them out.
+const ADDRESS: usize = ((1_u64 << 48) - 1) as usize;
 
 /// The data of a lock.
 #[derive(Debug, Clone, Copy)]
@@ -62,25 +68,26 @@ impl Kept {
         Self { address, bytes, mark, stamp: mark.load(Ordering::Relaxed) }
     }
 
-    /// May there be a pointer among the bytes to memory that somebody has to free?
+    /// May there be a pointer among the bytes to memory that somebody has to free? It may begin anywhere (in packed types), and
+    /// its upper bits, which addresses do not need, may be something else.
     fn may_own(&self) -> bool {
-        let before = self.address.addr().next_multiple_of(size_of::<usize>()) - self.address.addr();
-        let (words, _) = self.bytes.get(before..).unwrap_or(&[]).as_chunks();
-        // The first page is never there.
-        let mut known = 0;
-        words.iter().any(|word| {
-            let word = whatever_it_is(*word);
-            let page = word & !(PAGE - 1);
-            let is_new = page != known;
-            known = page;
+        // Pages that were asked for, and the one that was looked at last. The first one is never there.
+        let (mut known, mut last) = (FxHashSet::default(), 0);
+        self.bytes.windows(size_of::<usize>()).any(|word| {
+            let mut bytes = [MaybeUninit::uninit(); size_of::<usize>()];
+            bytes.copy_from_slice(word);
+            let page = whatever_it_is(bytes) & ADDRESS & !(PAGE - 1);
+            // Small numbers, one beside the other, look the same again and again.
+            let is_new = page != last && page != 0 && known.insert(page);
+            last = page;
             is_new && is_elsewhere(page)
         })
     }
 
     fn write_back(self) {
         let Self { address, bytes, mark, stamp } = self;
-        // SAFETY: statics are there for ever. No thread of the run goes on, so nobody has the lock, whose stamp says that it
-        // is still there. The bytes are those of a value that it held, which has no destructor and owns no memory.
+        // SAFETY: statics are there for ever. No thread of the run goes on, and ordinary code waits until all is written back, so
+        // nobody has the lock, whose stamp says that it is still there. The bytes are those of a value that it held, which has no destructor and owns no memory.
         unsafe {
             if (*mark).load(Ordering::Relaxed) == stamp {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), address.cast(), bytes.len());
@@ -109,7 +116,8 @@ impl Runtime {
         if !cfg!(target_os = "linux") || !is_static(address.addr()) {
             return;
         }
-        // SAFETY: the lock is a static of this model (others wait), and nobody has got it in this run.
+        // SAFETY: the lock is a static of this model, nobody has got it in this run, and ordinary code waits for the end of the
+        // run.
         let kept = |address, size| unsafe { Kept::new(address, size, mark) };
         self.state().kept.push(kept(poisoned.as_ptr().cast(), 1));
         match (!has_destructor).then(|| kept(address, size)).filter(|kept| !kept.may_own()) {

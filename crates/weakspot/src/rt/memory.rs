@@ -162,7 +162,7 @@ mod symbols {
             }
             let Ok(mut state) = self.state.try_borrow_mut() else { return };
             // What the first thread does before it starts another one happens before all that others do.
-            if state.lanes[0].started == 0 && !self.notes_origins.get() {
+            if state.lanes[0].started == 0 && !self.notes_origins.get() && self.foreigners_since.get().is_none() {
                 return;
             }
             let (start, thread, events) = (pointer.addr(), self.thread.get(), state.log.len());

@@ -23,6 +23,9 @@
 //! | `local` | storage of one run and of one thread |
 //! | `panics` | panics inside a model, kept instead of printed |
 //! | `overflow` | stack overflow, with the name of the thread |
+//! | `turns` | runs that are going on, and who waits for their end |
+//! | `foreign` | OS threads that a model has started |
+//! | `ordinary` | locks that ordinary code uses as well |
 //! | `statics` | statics, which one model at a time may use |
 //! | `kept` | what static locks hold, put back after a run |
 //! | `observed` | which counts the program looks at: a part of every schedule |
@@ -64,6 +67,7 @@ pub(crate) mod causality;
 pub(crate) mod counts;
 mod debts;
 pub(crate) mod finish;
+mod foreign;
 mod gates;
 mod glance;
 pub(crate) mod kept;
@@ -72,6 +76,7 @@ mod local;
 mod memory;
 pub(crate) mod objects;
 pub(crate) mod observed;
+pub(crate) mod ordinary;
 pub(crate) mod overflow;
 pub(crate) mod panics;
 pub(crate) mod runtime;
@@ -85,7 +90,8 @@ pub(crate) mod strength;
 mod synchronise;
 pub(crate) mod system;
 mod tracked;
-mod waiting;
+mod turns;
+pub(crate) mod waiting;
 mod watchdog;
 mod word;
 mod worker;

@@ -88,6 +88,12 @@ impl Stamp {
         *self.mark.get_mut() = 0;
     }
 
+    /// The run that a mark is of; 0 if it is of none.
+    #[inline]
+    pub(super) fn run_of(mark: u64) -> u64 {
+        mark >> OBJECT_BITS
+    }
+
     /// The number in this run, if it was used in it.
     #[inline]
     pub(crate) fn used(&self, runtime: &Runtime) -> Option<u32> {
@@ -103,6 +109,18 @@ impl Stamp {
             return (stamp & (BORN - 1)) as u32;
         }
         runtime.note_object(std::ptr::from_ref(self).addr());
+        self.entered_object(runtime, value, reset, place)
+    }
+
+    /// The same for one that was not used in this run, after [`Self::enter`].
+    #[inline]
+    pub(crate) fn entered_object(
+        &self,
+        runtime: &Runtime,
+        value: impl Fn() -> u64,
+        reset: impl Fn(u64),
+        place: Place,
+    ) -> u32 {
         let stamp = self.mark.load(Ordering::Relaxed);
         self.take_over(runtime, stamp, place);
         if stamp == 0 {

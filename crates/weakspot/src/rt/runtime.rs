@@ -23,9 +23,10 @@ use super::objects::Object;
 use super::script::Taken;
 use super::slot;
 use super::spare::{self, Run};
-use super::state::{State, ThreadNumbers};
+use super::state::State;
 use super::statics;
 use super::strength::Strengthened;
+use super::turns;
 use super::watchdog::{self, Pulse};
 use crate::builder::MAX_THREADS;
 use crate::failure::{Failure, FailureKind, SourcePlace};
@@ -38,6 +39,17 @@ const MANY_RUNS: u64 = 256;
 const WORKER_BITS: u32 = 6;
 /// Workers that a model may have.
 pub(crate) const MOST_WORKERS: usize = 1 << WORKER_BITS;
+
+/// The worker that made a run.
+pub(super) fn worker_of(run: u64) -> u64 {
+    run & ((1 << WORKER_BITS) - 1)
+}
+
+/// The number of a run among all runs, whoever made it.
+#[allow(dead_code, reason = "only tokens do not hold it")]
+pub(super) fn without_worker(run: u64) -> u64 {
+    run >> WORKER_BITS
+}
 
 /// Rounds of a waiting loop in a row that have no event.
 const MOST_SILENT_ROUNDS: u32 = 10_000;
@@ -122,6 +134,13 @@ pub(crate) struct Runtime {
     pub(crate) loops_left_out: RefCell<LoopsLeftOut>,
     /// Where a static lock was used whose data is not put back.
     pub(crate) left_as_it_is: Cell<Option<Place>>,
+    /// The event after which a thread has started an OS thread.
+    pub(super) has_started: Cell<Option<Place>>,
+    /// Allocations of the run that are older than the first OS thread that it has started.
+    pub(super) foreigners_since: Cell<Option<usize>>,
+    /// What is done once, by address, that was not complete when the model came to it: whatever ordinary code does meanwhile, it
+    /// is not complete at the beginning of a run.
+    pub(super) incomplete: RefCell<FxHashSet<usize>>,
     /// Calls with which loops say that they wait.
     calls: RefCell<Calls>,
     /// Why the run has failed.
@@ -165,6 +184,9 @@ impl Runtime {
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             left_as_it_is: Cell::new(None),
+            has_started: Cell::new(None),
+            foreigners_since: Cell::new(None),
+            incomplete: RefCell::default(),
             calls: RefCell::default(),
             failure: RefCell::new(None),
             freed,
@@ -175,6 +197,7 @@ impl Runtime {
     /// It explores the model of this number, which has no statics yet.
     pub(crate) fn belong_to(&mut self, number: u64) {
         self.number = number;
+        turns::model_begins(number);
         self.claim.set(Some(number));
     }
 
@@ -184,11 +207,16 @@ impl Runtime {
         if let Some(claim) = self.claim.get()
             && statics::is_static(address)
         {
-            if let Some(pulse) = &self.pulse {
-                pulse.rests();
-            }
+            self.rests();
             statics::take(claim);
             self.claim.set(None);
+        }
+    }
+
+    /// A thread waits for others, outside of the model: the watchdog need not say so.
+    pub(super) fn rests(&self) {
+        if let Some(pulse) = &self.pulse {
+            pulse.rests();
         }
     }
 
@@ -199,6 +227,7 @@ impl Runtime {
 
     /// The number of a new run.
     pub(crate) fn next_run(&self) {
+        self.foreigners_since.set(None);
         let (mut next, mut end) = self.free_runs.get();
         if next == end {
             next = RUNS.fetch_add(MANY_RUNS, Ordering::Relaxed);
@@ -207,8 +236,8 @@ impl Runtime {
         self.free_runs.set((next + 1, end));
         let worker = self.worker();
         self.run.set(next << WORKER_BITS | worker);
-        self.token.set(slot::token_of_run(next));
-        slot::run_begins(self.number, worker, self.token.get());
+        self.token.set(slot::token_of_run(self.run.get()));
+        turns::run_begins(self.number, worker, self.run.get());
     }
 
     /// The number of the worker; 0 if there are no others.
@@ -221,7 +250,7 @@ impl Runtime {
     pub(crate) fn is_foreign(&self, run: u64) -> bool {
         match self.company.get() {
             Company::Alone => false,
-            Company::Worker(worker) => run >= self.first_run && run & ((1 << WORKER_BITS) - 1) != worker,
+            Company::Worker(worker) => run >= self.first_run && worker_of(run) != worker,
         }
     }
 
@@ -528,21 +557,6 @@ impl Runtime {
         state.log.push(Happened { thread: thread as u32, operation, what, place, result, written, after_change });
     }
 
-    /// The numbers of all threads that any run has started.
-    pub(crate) fn thread_numbers(&self) -> ThreadNumbers {
-        self.state().numbers.clone()
-    }
-
-    /// The same, as another worker knows them.
-    pub(crate) fn know_threads(&self, numbers: &ThreadNumbers) {
-        if self.threads_are_known.replace(true) {
-            return;
-        }
-        let mut state = self.state();
-        state.numbers.clone_from(numbers);
-        state.widen(numbers.len() + 1);
-    }
-
     /// The number of a thread that the current one starts.
     pub(crate) fn number_child(&self, place: Place) -> Result<u32, usize> {
         let parent = self.thread.get();
@@ -572,7 +586,7 @@ impl Drop for Runtime {
         self.state.get_mut().give_back();
         self.state.get_mut().homes.publish();
         self.freed.release();
-        slot::runs_end(self.number, self.worker());
+        turns::runs_end(self.number, self.worker());
         let state = std::mem::replace(self.state.get_mut(), State::empty());
         spare::keep_run(Run { state, counts: self.counts.take(), freed: std::mem::take(&mut self.freed) });
     }

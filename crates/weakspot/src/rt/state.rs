@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) causality: Causality,
     /// What happened in this run, in order.
     pub(crate) log: Vec<Happened>,
+    /// Waits that do not return, as if they had.
+    pub(crate) endless: Vec<Happened>,
     /// Accesses to plain memory that are not over.
     pub(crate) open: Vec<Unfinished>,
     /// What threads have allocated in this run, in order.
@@ -61,6 +63,7 @@ impl State {
             bound: Vec::new(),
             causality: Causality::new(),
             log: Vec::new(),
+            endless: Vec::new(),
             open: Vec::new(),
             births: Vec::new(),
             script: Script::default(),
@@ -97,6 +100,7 @@ impl State {
         self.bound.clear();
         self.causality.reset();
         self.log.clear();
+        self.endless.clear();
         self.open.clear();
         self.births.clear();
     }

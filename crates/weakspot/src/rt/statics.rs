@@ -15,13 +15,18 @@ static OWNER: Mutex<Option<u64>> = Mutex::new(None);
 static GIVEN_BACK: Condvar = Condvar::new();
 
 thread_local! {
-    /// Does this OS thread explore a model?
-    static CHECKING: Cell<bool> = const { Cell::new(false) };
+    /// The model that this OS thread explores.
+    static CHECKING: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// The model that this OS thread explores, even if none of its threads runs at the moment.
+pub(super) fn checking() -> Option<u64> {
+    CHECKING.get()
 }
 
 /// Does this OS thread explore a model, even if none of its threads runs at the moment?
 pub(crate) fn is_checking() -> bool {
-    CHECKING.get()
+    checking().is_some()
 }
 
 /// Models that are explored at the same time; one more has to wait.
@@ -58,7 +63,7 @@ impl Claim {
         };
         numbers.taken[number] = true;
         drop(numbers);
-        CHECKING.set(true);
+        CHECKING.set(Some(number as u64));
         Self(number as u64)
     }
 
@@ -70,7 +75,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        CHECKING.set(false);
+        CHECKING.set(None);
         let mut owner = OWNER.lock().unwrap_or_else(PoisonError::into_inner);
         if *owner == Some(self.0) {
             *owner = None;

@@ -66,8 +66,9 @@ impl Runtime {
 
     /// The beginning of a run: the first thread stands before its first event.
     fn begin_run(&self) {
-        self.next_run();
+        // What was used is as it was before, and then others may have it.
         self.state().forget_run();
+        self.next_run();
         self.debts.set(0);
         self.counts.borrow_mut().reset();
         self.freed.release();
@@ -79,14 +80,16 @@ impl Runtime {
 
     /// The end of a run in which every thread has ended: what it stored is destroyed, and leaks are counted. No thread
     /// runs, so events happen at once and nothing can wait.
-    pub(crate) fn end_run(&self) -> Result<(), String> {
+    pub(crate) fn end_run(&self) -> Option<Failure> {
         let mode = self.mode.replace(Mode::Free);
         self.state().lanes[0].suspender = std::ptr::null();
         self.thread.set(0);
         let ended = enter(self, || self.storage.end_run());
         self.state().give_back();
         self.mode.set(mode);
-        ended.and_then(|()| self.counts.borrow().check_leaks())
+        let leak = ended.and_then(|()| self.counts.borrow().check_leaks()).err();
+        leak.map(|message| Failure::new(FailureKind::Leak, message))
+            .or_else(|| self.foreign_complaint().map(|message| Failure::new(FailureKind::Other, message)))
     }
 }
 
@@ -284,9 +287,9 @@ impl System for Live<'_> {
 
     fn judge(&self, _memory: &dyn Fn(CellId) -> i64) -> Judgement {
         match self.runtime.end_run() {
-            Ok(()) => Judgement::Holds,
-            Err(message) => {
-                self.runtime.note_failure(Failure::new(FailureKind::Leak, message));
+            None => Judgement::Holds,
+            Some(failure) => {
+                self.runtime.note_failure(failure);
                 Judgement::Fails
             }
         }

@@ -6,11 +6,14 @@
 use std::fmt::Write;
 
 use super::Place;
-use super::lane::{Happened, Operation};
+use super::lane::{Happened, Lane, Operation};
 use super::runtime::Runtime;
 use super::state::State;
 use crate::failure::{Failure, FailureKind};
 use crate::timeline::thread_name;
+
+/// What a future is run by.
+pub(crate) const BLOCK_ON: &str = "block_on";
 
 /// How something is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,7 @@ struct Holder {
 impl Runtime {
     /// Nobody can go on.
     pub(crate) fn deadlock(&self) -> Failure {
+        self.state().note_endless_waits();
         let message = format!("deadlock: nobody can go on{}", self.describe_waiting());
         Failure::new(FailureKind::Deadlock, message)
     }
@@ -56,6 +60,9 @@ impl Runtime {
                 _ if lane.may_time_out() => "waits with a timeout, again and again".to_owned(),
                 Operation::Wait { .. } => "waits for a notification".to_owned(),
                 Operation::Join { child, .. } => format!("waits for {} to end", name_of(&state, child)),
+                Operation::Rmw { .. } if lane.what == BLOCK_ON => {
+                    "waits in `block_on` for a call of its waker".to_owned()
+                }
                 Operation::Rmw { .. } | Operation::Pass(_) => format!("waits in {}", lane.what),
                 _ if lane.marker != 0 => "waits in a loop for a value that nobody will write".to_owned(),
                 _ => format!("is about to {}", lane.what),
@@ -66,6 +73,44 @@ impl Runtime {
             }
         }
         text
+    }
+}
+
+impl State {
+    /// Notes the waits for a notification that will never return.
+    fn note_endless_waits(&mut self) {
+        let waits = self.lanes.iter().enumerate().filter(|(_, lane)| matches!(lane.operation, Operation::Wait { .. }));
+        let what = "Condvar::wait: does not return";
+        let as_if_over = |(thread, &Lane { operation, place, .. }): (usize, &Lane)| Happened {
+            thread: thread as u32,
+            operation,
+            what,
+            place,
+            result: 0,
+            written: None,
+            after_change: false,
+        };
+        self.endless = waits.map(as_if_over).collect();
+    }
+}
+
+/// Puts a wait that does not return to where it began. That was before somebody else got its mutex, and as far as anybody
+/// can tell right before that: what others have notified until then has not woken it.
+pub(crate) fn put_endless(wait: Happened, among: &mut Vec<Happened>) {
+    let Operation::Wait { mutex, .. } = wait.operation else { return };
+    let is_own = |one: &Happened| one.thread == wait.thread && !matches!(one.operation, Operation::Commit(_));
+    let start = among.iter().rposition(is_own).map_or(0, |last| last + 1);
+    let before = among[start..].iter().position(|one| one.acquires(mutex));
+    among.insert(before.map_or(among.len(), |before| start + before), wait);
+}
+
+impl Happened {
+    fn acquires(&self, mutex: u32) -> bool {
+        match self.operation {
+            Operation::Lock(acquired) | Operation::Wait { mutex: acquired, .. } => acquired == mutex,
+            Operation::TryLock(acquired) => acquired == mutex && self.result == 1,
+            _ => false,
+        }
     }
 }
 

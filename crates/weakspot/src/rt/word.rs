@@ -81,13 +81,15 @@ impl Word {
         old
     }
 
-    /// The current run is about to use the word of a lock with this data.
-    pub(crate) fn keep(&self, data: Data<'_>, place: Place) {
+    /// The current run is about to use the word of a lock with this data, for which ordinary code needs what `outside` gives.
+    pub(crate) fn keep<G>(&self, data: Data<'_>, outside: impl Fn() -> Option<G>, place: Place) {
         if let Some(runtime) = current()
             && self.stamp.used(runtime).is_none()
         {
-            self.object_at(runtime, place);
+            let guard = self.stamp.enter(runtime, outside, place);
+            self.entered_object(runtime, place);
             runtime.keep(data, place);
+            drop(guard);
         }
     }
 
@@ -115,6 +117,12 @@ impl Word {
     #[track_caller]
     pub fn get(&self, what: &'static str, sync: Sync) -> u64 {
         self.update(what, sync, |_| Step::Keep)
+    }
+
+    /// The object of a word that was not used in this run, after [`Stamp::enter`].
+    pub(crate) fn entered_object(&self, runtime: &Runtime, place: Place) -> u32 {
+        let set = |first| self.value.store(first, Ordering::Relaxed);
+        self.stamp.entered_object(runtime, || self.value.load(Ordering::Relaxed), set, place)
     }
 
     fn object_at(&self, runtime: &Runtime, place: Place) -> u32 {

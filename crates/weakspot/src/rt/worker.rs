@@ -7,10 +7,26 @@ use weakspot_model::buffer::MemoryModel;
 
 use super::observed::Observed;
 use super::runtime::{Body, Company, Runtime};
+use super::state::ThreadNumbers;
 use crate::failure::SourcePlace;
 use crate::strengthen::Change;
 
 impl Runtime {
+    /// The numbers of all threads that any run has started.
+    pub(crate) fn thread_numbers(&self) -> ThreadNumbers {
+        self.state().numbers.clone()
+    }
+
+    /// The same, as another worker knows them.
+    pub(crate) fn know_threads(&self, numbers: &ThreadNumbers) {
+        if self.threads_are_known.replace(true) {
+            return;
+        }
+        let mut state = self.state();
+        state.numbers.clone_from(numbers);
+        state.widen(numbers.len() + 1);
+    }
+
     /// A runtime that explores a part of this one's model.
     pub(crate) fn for_worker(&self, worker: usize) -> Worker {
         Worker {
@@ -26,6 +42,7 @@ impl Runtime {
             strengthened: self.strengthened.changes(),
             observed: self.counts.borrow().observed.clone(),
             ending_loops: self.ending_loops.borrow().clone(),
+            incomplete: self.incomplete.borrow().clone(),
         }
     }
 }
@@ -44,6 +61,7 @@ pub(crate) struct Worker {
     strengthened: Vec<(SourcePlace, Change)>,
     observed: Observed,
     ending_loops: FxHashSet<u32>,
+    incomplete: FxHashSet<usize>,
 }
 
 impl Worker {
@@ -57,6 +75,7 @@ impl Worker {
         runtime.strengthen(self.strengthened);
         runtime.counts.borrow_mut().observed = self.observed;
         *runtime.ending_loops.borrow_mut() = self.ending_loops;
+        *runtime.incomplete.borrow_mut() = self.incomplete;
         runtime
     }
 }

@@ -2,22 +2,28 @@
 //!
 //! A `static` lives through all executions of a model, but its initialiser is needed once in each of them. So inside a
 //! model an initialiser that owns nothing (a function, a closure without captures or with references) is copied and
-//! not consumed; one that owns something can serve a single execution only and fails the second with a message.
+//! not consumed; one that owns something can serve a single execution only and fails the second with a message. A function
+//! is not consumed outside of models, either: a model that has come to it before needs it again.
 
 use super::OnceLock;
 use crate::rt;
+use std::any::TypeId;
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A value that is made on first use. Mirrors [`std::sync::LazyLock`].
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceLock<T>,
     /// Only touched inside the closure that `cell` runs.
     init: UnsafeCell<Option<F>>,
+    /// Ordinary code has run it.
+    has_run: AtomicBool,
 }
 
 // SAFETY: `init` is touched by one thread at a time, the one that `cell` lets run; it moves to that thread, hence `Send`.
@@ -26,11 +32,39 @@ unsafe impl<T: Send + Sync, F: Send> Sync for LazyLock<T, F> {}
 impl<T: UnwindSafe, F: UnwindSafe> UnwindSafe for LazyLock<T, F> {}
 impl<T: RefUnwindSafe + UnwindSafe, F: UnwindSafe> RefUnwindSafe for LazyLock<T, F> {}
 
+/// Is this the type of functions that make such a value, but for lifetimes?
+fn is_function<F, T>() -> bool {
+    id_of::<F>() == id_of::<fn() -> T>()
+}
+
+/// A type that may have an identity.
+trait Type {
+    fn id(&self) -> TypeId
+    where
+        Self: 'static;
+}
+
+impl<T: ?Sized> Type for PhantomData<T> {
+    fn id(&self) -> TypeId
+    where
+        Self: 'static,
+    {
+        TypeId::of::<T>()
+    }
+}
+
+/// The identity of a type, but for lifetimes.
+fn id_of<T: ?Sized>() -> TypeId {
+    let named: &dyn Type = &PhantomData::<T>;
+    // SAFETY: only the lifetime changes, and there is no value that could outlive it: lifetimes are no part of an identity.
+    unsafe { mem::transmute::<&dyn Type, &(dyn Type + 'static)>(named) }.id()
+}
+
 impl<T, F> LazyLock<T, F> {
     /// The value, if it was made.
     #[track_caller]
     pub fn get(this: &Self) -> Option<&T> {
-        this.cell.get()
+        this.cell.get_if(is_function::<F, T>())
     }
 
     /// The value to change, if it was made.
@@ -43,7 +77,7 @@ impl<T, F> LazyLock<T, F> {
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// The value will be made by `f`.
     pub const fn new(f: F) -> Self {
-        Self { cell: OnceLock::new(), init: UnsafeCell::new(Some(f)) }
+        Self { cell: OnceLock::new(), init: UnsafeCell::new(Some(f)), has_run: AtomicBool::new(false) }
     }
 
     /// The value, made now if it was not before.
@@ -52,7 +86,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// If the initialiser panics, now or before.
     #[track_caller]
     pub fn force(this: &Self) -> &T {
-        this.cell.get_or_force(|| (this.initialiser())())
+        this.cell.get_or_force(is_function::<F, T>(), || (this.initialiser())())
     }
 
     /// The value to change, made now if it was not before.
@@ -66,24 +100,25 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     }
 
     fn initialiser(&self) -> F {
-        // SAFETY: we are inside the closure that `cell` runs, so nobody else is here.
+        // SAFETY: we are inside the closure that `cell` runs, in one world at a time, so nobody else is here.
         let init = unsafe { &mut *self.init.get() };
-        if rt::in_model()
-            && !mem::needs_drop::<F>()
+        let has_run = !rt::in_model() && self.has_run.swap(true, Ordering::Relaxed);
+        if !has_run
+            && (is_function::<F, T>() || rt::in_model() && !mem::needs_drop::<F>())
             && let Some(init) = init
         {
-            // SAFETY: `F` needs no drop, so two copies free nothing twice; and what the first copy has made belongs to
-            // an execution that is over, so references in it are not used any more.
+            // SAFETY: `F` can be copied, or it needs no drop, so two copies free nothing twice; and what the first copy has
+            // made belongs to an execution that is over, so references in it are not used any more.
             return unsafe { ptr::read(init) };
         }
         match init.take() {
-            Some(init) => init,
+            Some(init) if !has_run => init,
             None if rt::in_model() => rt::fail(
                 "a LazyLock that outlives one execution needs an initialiser that owns nothing: this one was used up by \
                  an earlier execution"
                     .to_owned(),
             ),
-            None => panic!("LazyLock instance has previously been poisoned"),
+            _ => panic!("LazyLock instance has previously been poisoned"),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::rt::kept::Data;
 use crate::rt::objects::Stamp;
+use crate::rt::ordinary::{Holding, try_take};
 use crate::rt::runtime::Runtime;
 use crate::rt::{self, Place};
 
@@ -28,7 +29,7 @@ struct Lock {
 }
 
 // SAFETY: the mutex hands out its data to one thread at a time: outside a model by `outside`, inside by its events, which
-// all happen on one OS thread.
+// all happen on one OS thread, and between the two as `rt::ordinary` says.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
@@ -38,7 +39,7 @@ impl<T: ?Sized> RefUnwindSafe for Mutex<T> {}
 
 /// How a guard holds its mutex.
 enum Held<'a> {
-    Outside(std::sync::MutexGuard<'a, ()>),
+    Outside { guard: std::sync::MutexGuard<'a, ()>, _holding: Holding },
     Model { object: u32 },
 }
 
@@ -69,16 +70,21 @@ impl Lock {
 
     /// The object in this run of a lock with this data.
     fn object(&self, runtime: &Runtime, data: Data<'_>, place: Place) -> u32 {
-        self.stamp.used(runtime).unwrap_or_else(|| {
-            let object = self.stamp.plain_object(runtime, place);
-            runtime.keep(data, place);
-            object
-        })
+        self.stamp.used(runtime).unwrap_or_else(|| self.first_use(runtime, data, place))
+    }
+
+    #[inline(never)]
+    fn first_use(&self, runtime: &Runtime, data: Data<'_>, place: Place) -> u32 {
+        let guard = self.stamp.enter(runtime, || try_take(&self.outside), place);
+        let object = self.stamp.entered_object(runtime, || 0, |_| {}, place);
+        runtime.keep(data, place);
+        drop(guard);
+        object
     }
 
     fn acquire(&self, data: Data<'_>, place: Place) -> Hold<'_> {
         let held = match rt::current() {
-            None => Held::Outside(self.outside.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => self.held(self.outside.lock().unwrap_or_else(PoisonError::into_inner), place),
             Some(runtime) => {
                 let object = self.object(runtime, data, place);
                 runtime.lock(object, "Mutex::lock", place);
@@ -88,14 +94,19 @@ impl Lock {
         self.hold(held, place)
     }
 
+    /// Ordinary code has it, as soon as no model has.
+    fn held<'a>(&'a self, guard: std::sync::MutexGuard<'a, ()>, place: Place) -> Held<'a> {
+        self.stamp.wait_for_models(place);
+        Held::Outside { guard, _holding: Holding::new(&self.stamp, place) }
+    }
+
     /// Acquires it if it is free.
     fn try_acquire(&self, data: Data<'_>, place: Place) -> Option<Hold<'_>> {
         let held = match rt::current() {
-            None => match self.outside.try_lock() {
-                Ok(guard) => Held::Outside(guard),
-                Err(TryLockError::Poisoned(guard)) => Held::Outside(guard.into_inner()),
-                Err(TryLockError::WouldBlock) => return None,
-            },
+            None => {
+                let guard = try_take(&self.outside).filter(|_| !self.stamp.is_in_use())?;
+                self.held(guard, place)
+            }
             Some(runtime) => {
                 let object = self.object(runtime, data, place);
                 if !runtime.try_lock(object, "Mutex::try_lock", place) {
@@ -157,10 +168,13 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The current run looks at more than the data, or changes it.
+    /// Somebody looks at more than the data, or changes it.
     fn keep(&self, place: Place) {
         if let Some(runtime) = rt::current() {
             self.lock.object(runtime, self.data(), place);
+        } else {
+            let _guard = try_take(&self.lock.outside);
+            self.lock.stamp.wait_for_models(place);
         }
     }
 
@@ -215,7 +229,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// The guard of the standard library, outside.
     pub(super) fn into_outside(mut self) -> Option<std::sync::MutexGuard<'a, ()>> {
         match self.hold.held.take() {
-            Some(Held::Outside(guard)) => Some(guard),
+            Some(Held::Outside { guard, .. }) => Some(guard),
             other => {
                 self.hold.held = other;
                 None
@@ -228,7 +242,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         guard: std::sync::MutexGuard<'a, ()>,
         place: Place,
     ) -> LockResult<Self> {
-        mutex.guard(mutex.lock.hold(Held::Outside(guard), place))
+        mutex.guard(mutex.lock.hold(mutex.lock.held(guard, place), place))
     }
 }
 
@@ -266,9 +280,9 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("Mutex");
         if !rt::in_model() {
-            match self.lock.outside.try_lock() {
-                Err(TryLockError::WouldBlock) => text.field("data", &"<locked>"),
-                Ok(_) | Err(TryLockError::Poisoned(_)) => {
+            match try_take(&self.lock.outside).filter(|_| !self.lock.stamp.is_in_use()) {
+                None => text.field("data", &"<locked>"),
+                Some(_guard) => {
                     // SAFETY: the mutex is held as long as the guard is there, to the end of the match.
                     let data = unsafe { &*self.data.get() };
                     text.field("data", &data)

@@ -33,8 +33,14 @@ impl Notify {
     /// Wakes the waiting thread; if none waits, the next wait returns at once.
     #[track_caller]
     pub fn notify(&self) {
+        self.notify_as("Notify::notify");
+    }
+
+    /// The same, under the name of what it is a part of.
+    #[track_caller]
+    pub(crate) fn notify_as(&self, what: &'static str) {
         if rt::in_model() {
-            self.word.update("Notify::notify", Sync::Release, |_| Step::Write(NOTIFIED));
+            self.word.update(what, Sync::Release, |_| Step::Write(NOTIFIED));
             return;
         }
         *self.outside.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -48,23 +54,23 @@ impl Notify {
     #[track_caller]
     pub fn wait(&self) {
         if !rt::in_model() {
-            return self.wait_surely();
+            return self.wait_surely("Notify::wait");
         }
         let flags = self.flags.update("Notify::wait", Sync::Relaxed, |flags| Step::Write(flags | WAITING));
         assert!(flags & WAITING == 0, "only a single thread may wait on `Notify`");
         let spurious = flags & WAS_SPURIOUS == 0 && rt::choose(2) == 1;
         if !spurious {
-            self.wait_surely();
+            self.wait_surely("Notify::wait");
         }
         let flags = if spurious { WAS_SPURIOUS } else { flags };
         self.flags.update("Notify::wait", Sync::Relaxed, |_| Step::Write(flags));
     }
 
-    /// Waits for a notification and uses it up. Never returns without one.
+    /// Waits for a notification and uses it up, under the name of what that is a part of. Never returns without one.
     #[track_caller]
-    pub(crate) fn wait_surely(&self) {
+    pub(crate) fn wait_surely(&self, what: &'static str) {
         if rt::in_model() {
-            self.word.update("Notify::wait", Sync::Acquire, |state| match state {
+            self.word.update(what, Sync::Acquire, |state| match state {
                 NOTIFIED => Step::Write(QUIET),
                 _ => Step::Block,
             });

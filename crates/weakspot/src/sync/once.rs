@@ -14,10 +14,16 @@
 //! So whoever has a store that may be late looks first ([`Word::look_first`]), and changes the word, which is a fence, only if it
 //! was not complete. One that has waited might have come late as well and found it complete at once, with the same stores in
 //! memory, so whether waiting is a fence makes no difference.
+//!
+//! What is complete outside is so inside. Ordinary code that would make it complete waits for the end of an execution that
+//! has found it incomplete, and the later executions of that model find it so, too: they would not be like the first ones
+//! otherwise.
 
-use crate::rt::{self, Place, Step, Sync, Word};
+use crate::rt::ordinary::try_take;
+use crate::rt::{self, Place, Runtime, Step, Sync, Word};
 use std::fmt;
 use std::panic::Location;
+use std::sync::PoisonError;
 
 const INCOMPLETE: u64 = 0;
 const RUNNING: u64 = 1;
@@ -28,6 +34,17 @@ const POISONED: u64 = 3;
 pub struct Once {
     word: Word,
     outside: std::sync::Once,
+    /// Whoever makes it complete outside of models has this, and so has a run when it comes here.
+    gate: std::sync::Mutex<()>,
+}
+
+/// Which of the two counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The state word, in a model.
+    Inside,
+    /// What is of the standard library.
+    Outside,
 }
 
 /// What [`Once::call_once_force`] tells its closure.
@@ -55,7 +72,49 @@ pub(super) enum AfterPanic {
 impl Once {
     /// Nothing has run yet.
     pub const fn new() -> Self {
-        Self { word: Word::new(INCOMPLETE), outside: std::sync::Once::new() }
+        Self { word: Word::new(INCOMPLETE), outside: std::sync::Once::new(), gate: std::sync::Mutex::new(()) }
+    }
+
+    /// The side that counts for the caller. `is_complete` says whether it is complete outside. If that must not matter any more
+    /// once a run has found it incomplete, it `stays`.
+    #[track_caller]
+    pub(super) fn side(&self, stays: bool, is_complete: impl Fn() -> bool) -> Side {
+        match rt::current() {
+            None => Side::Outside,
+            Some(runtime) if self.word.stamp().used(runtime).is_some() => Side::Inside,
+            Some(runtime) => self.first_side(runtime, stays, &is_complete, Location::caller()),
+        }
+    }
+
+    #[inline(never)]
+    fn first_side(&self, runtime: &Runtime, stays: bool, is_complete: &dyn Fn() -> bool, place: Place) -> Side {
+        let counts = || is_complete() && !runtime.stays_incomplete(self.word.stamp());
+        if counts() {
+            return Side::Outside;
+        }
+        let gate = self.word.stamp().enter(runtime, || try_take(&self.gate), place);
+        // Ordinary code may have been here in between.
+        if gate.is_some() && counts() {
+            return Side::Outside;
+        }
+        if stays {
+            runtime.keep_incomplete(self.word.stamp());
+        }
+        self.word.entered_object(runtime, place);
+        Side::Inside
+    }
+
+    /// Ordinary code is about to make it complete, unless it is: waits for executions that have found it incomplete.
+    #[track_caller]
+    pub(super) fn gate(&self) -> std::sync::MutexGuard<'_, ()> {
+        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        self.word.stamp().wait_for_models(Location::caller());
+        gate
+    }
+
+    #[track_caller]
+    fn is_outside(&self) -> bool {
+        self.side(true, || self.outside.is_completed()) == Side::Outside
     }
 
     /// Runs the closure unless one has run already; returns when one has.
@@ -64,7 +123,8 @@ impl Once {
     /// If an earlier closure panicked.
     #[track_caller]
     pub fn call_once<F: FnOnce()>(&self, f: F) {
-        if self.outside.is_completed() || !rt::in_model() {
+        if self.is_outside() {
+            let _gate = if self.outside.is_completed() { None } else { Some(self.gate()) };
             self.outside.call_once(f);
             return;
         }
@@ -75,7 +135,8 @@ impl Once {
     /// Like [`Once::call_once`], but runs the closure even if an earlier one panicked.
     #[track_caller]
     pub fn call_once_force<F: FnOnce(&OnceState)>(&self, f: F) {
-        if self.outside.is_completed() || !rt::in_model() {
+        if self.is_outside() {
+            let _gate = if self.outside.is_completed() { None } else { Some(self.gate()) };
             self.outside.call_once_force(|state| f(&OnceState { poisoned: state.is_poisoned() }));
             return;
         }
@@ -86,11 +147,11 @@ impl Once {
     /// Has a closure run to its end?
     #[track_caller]
     pub fn is_completed(&self) -> bool {
-        self.outside.is_completed() || (rt::in_model() && self.is_completed_inside())
+        if self.is_outside() { self.outside.is_completed() } else { self.is_completed_inside() }
     }
 
     #[track_caller]
-    fn is_completed_inside(&self) -> bool {
+    pub(super) fn is_completed_inside(&self) -> bool {
         self.word.is_known_as(COMPLETE) || self.note(self.word.look("Once::is_completed", Sync::Acquire)) == COMPLETE
     }
 
@@ -108,7 +169,7 @@ impl Once {
     /// If the closure panicked.
     #[track_caller]
     pub fn wait(&self) {
-        if self.outside.is_completed() || !rt::in_model() {
+        if self.is_outside() {
             self.outside.wait();
             return;
         }
@@ -119,10 +180,16 @@ impl Once {
     /// Waits until a closure has run to its end, whatever panicked before.
     #[track_caller]
     pub fn wait_force(&self) {
-        if self.outside.is_completed() || !rt::in_model() {
+        if self.is_outside() {
             self.outside.wait_force();
             return;
         }
+        self.wait_inside();
+    }
+
+    /// Waits in a model until a closure has run to its end.
+    #[track_caller]
+    pub(super) fn wait_inside(&self) {
         self.await_state(|state| state == COMPLETE);
     }
 

@@ -2,9 +2,10 @@
 //!
 //! A value that was set outside any model stays set inside. What is set inside a model belongs to one execution: the
 //! state word is new in the next one, and a value that is still there (in a `static`) is overwritten without being
-//! dropped, because its destructor would act on objects of an execution that is over.
+//! dropped, because its destructor would act on objects of an execution that is over. Which of the two counts is said by
+//! [`Once::side`].
 
-use super::once::{AfterPanic, Once};
+use super::once::{AfterPanic, Once, Side};
 use crate::rt::{self, counts};
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -35,10 +36,28 @@ impl<T> OnceLock<T> {
     /// The value, if there is one.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
-        match self.outside.get() {
-            None if rt::in_model() && self.once.is_completed() => self.inside(),
-            value => value,
+        self.get_if(true)
+    }
+
+    /// The same; see [`Self::get_or_force`].
+    #[track_caller]
+    pub(super) fn get_if(&self, stays: bool) -> Option<&T> {
+        match self.side(stays) {
+            Side::Outside => self.outside.get(),
+            Side::Inside if self.once.is_completed_inside() => self.inside(),
+            Side::Inside => None,
         }
+    }
+
+    #[track_caller]
+    fn side(&self, stays: bool) -> Side {
+        self.once.side(stays, || self.outside.get().is_some())
+    }
+
+    #[track_caller]
+    fn make_outside<F: FnOnce() -> T>(&self, f: F) -> &T {
+        let _gate = if self.outside.get().is_some() { None } else { Some(self.once.gate()) };
+        self.outside.get_or_init(f)
     }
 
     fn inside(&self) -> Option<&T> {
@@ -49,10 +68,10 @@ impl<T> OnceLock<T> {
     /// The value, if there is one.
     #[track_caller]
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        if self.outside.get().is_some() || !rt::in_model() {
+        if self.side(true) == Side::Outside {
             return self.outside.get_mut();
         }
-        if self.once.is_completed() { self.inside.get_mut().as_mut() } else { None }
+        if self.once.is_completed_inside() { self.inside.get_mut().as_mut() } else { None }
     }
 
     /// Sets the value, or gives it back if there is one.
@@ -72,19 +91,20 @@ impl<T> OnceLock<T> {
     /// The same for a value that does not outlive the execution.
     #[track_caller]
     pub(crate) fn get_or_make<F: FnOnce() -> T>(&self, f: F) -> &T {
-        if self.outside.get().is_some() || !rt::in_model() {
-            return self.outside.get_or_init(f);
+        if self.side(true) == Side::Outside {
+            return self.make_outside(f);
         }
         let done = self.once.run("OnceLock::get_or_init", true, AfterPanic::Incomplete, |_| self.put(f()));
         done.expect("invariant: poison is ignored");
         self.inside().expect("invariant: the closure has put a value")
     }
 
-    /// The value, as a [`LazyLock`](super::LazyLock) makes it: if the closure panics there is none, and never will be.
+    /// The value, as a [`LazyLock`](super::LazyLock) makes it: if the closure panics there is none, and never will be. If what
+    /// is made of it outside does not matter inside, it `stays`.
     #[track_caller]
-    pub(super) fn get_or_force<F: FnOnce() -> T>(&self, f: F) -> &T {
-        if self.outside.get().is_some() || !rt::in_model() {
-            return self.outside.get_or_init(f);
+    pub(super) fn get_or_force<F: FnOnce() -> T>(&self, stays: bool, f: F) -> &T {
+        if self.side(stays) == Side::Outside {
+            return self.make_outside(f);
         }
         let make = || counts::keeping(f);
         let done = self.once.run("LazyLock::force", false, AfterPanic::Poisoned, |_| self.put(make()));
@@ -101,10 +121,10 @@ impl<T> OnceLock<T> {
     /// Waits until there is a value.
     #[track_caller]
     pub fn wait(&self) -> &T {
-        if self.outside.get().is_some() || !rt::in_model() {
+        if self.side(true) == Side::Outside {
             return self.outside.wait();
         }
-        self.once.wait_force();
+        self.once.wait_inside();
         self.inside().expect("invariant: complete means that there is a value")
     }
 

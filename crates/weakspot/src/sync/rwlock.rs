@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::rt::kept::Data;
+use crate::rt::ordinary::{Holding, if_free};
 use crate::rt::{self, Place, Step, Sync as Synchronises, Word};
 
 /// The word of a lock that a writer has.
@@ -27,7 +28,7 @@ pub struct RwLock<T: ?Sized> {
 }
 
 // SAFETY: the lock hands out its data to one writer or to readers: outside a model by `outside`, inside by its events,
-// which all happen on one OS thread.
+// which all happen on one OS thread, and between the two as `rt::ordinary` says.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
@@ -38,7 +39,7 @@ impl<T: ?Sized> RefUnwindSafe for RwLock<T> {}
 /// Read access to the data of a lock.
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
-    _outside: Option<std::sync::RwLockReadGuard<'a, ()>>,
+    _outside: Option<(std::sync::RwLockReadGuard<'a, ()>, Holding)>,
     /// Where it was made.
     place: Place,
 }
@@ -46,7 +47,7 @@ pub struct RwLockReadGuard<'a, T: ?Sized> {
 /// Write access to the data of a lock.
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
-    outside: Option<Turn<'a>>,
+    outside: Option<(Turn<'a>, Holding)>,
     was_panicking: bool,
     /// Where it was made.
     place: Place,
@@ -84,15 +85,6 @@ impl<T> RwLock<T> {
     }
 }
 
-/// What is poisoned is known elsewhere.
-fn unless_poisoned<G, H>(locked: TryLockResult<G>) -> Result<G, TryLockError<H>> {
-    match locked {
-        Ok(guard) => Ok(guard),
-        Err(TryLockError::Poisoned(guard)) => Ok(guard.into_inner()),
-        Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
-    }
-}
-
 fn add_reader(word: u64) -> Step {
     if word & WRITER == 0 { Step::Write(word + READER) } else { Step::Block }
 }
@@ -109,53 +101,94 @@ impl<T: ?Sized> RwLock<T> {
     /// Waits until there is no writer.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        let place = Location::caller();
         if rt::in_model() {
-            self.word.keep(self.data(), Location::caller());
+            self.keep(place);
             self.word.update("RwLock::read", Synchronises::Acquire, add_reader);
-            return self.reader(None, Location::caller());
+            return self.reader(None, place);
         }
-        self.reader(Some(self.outside.read().unwrap_or_else(PoisonError::into_inner)), Location::caller())
+        let guard = self.outside.read().unwrap_or_else(PoisonError::into_inner);
+        self.reader(Some((guard, self.held(place))), place)
     }
 
     /// Waits until there is neither writer nor reader.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
+        let place = Location::caller();
         if rt::in_model() {
-            self.word.keep(self.data(), Location::caller());
+            self.keep(place);
             self.word.update("RwLock::write", Synchronises::Acquire, add_writer);
-            return self.writer(None, Location::caller());
+            return self.writer(None, place);
         }
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = self.outside.write().unwrap_or_else(PoisonError::into_inner);
-        self.writer(Some(Turn { alone, turn }), Location::caller())
+        self.writer(Some((Turn { alone, turn }, self.held(place))), place)
     }
 
     /// Read access if there is no writer.
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
+        let place = Location::caller();
         if rt::in_model() {
-            self.word.keep(self.data(), Location::caller());
+            self.keep(place);
             if !self.tries("RwLock::try_read", add_reader) {
                 return Err(TryLockError::WouldBlock);
             }
-            return Ok(self.reader(None, Location::caller())?);
+            return Ok(self.reader(None, place)?);
         }
-        Ok(self.reader(Some(unless_poisoned(self.outside.try_read())?), Location::caller())?)
+        match self.try_read_outside() {
+            Some(guard) => Ok(self.reader(Some((guard, self.held(place))), place)?),
+            None => Err(TryLockError::WouldBlock),
+        }
+    }
+
+    fn try_read_outside(&self) -> Option<std::sync::RwLockReadGuard<'_, ()>> {
+        if_free(self.outside.try_read()).filter(|_| !self.word.stamp().is_in_use())
     }
 
     /// Write access if there is neither writer nor reader.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+        let place = Location::caller();
         if rt::in_model() {
-            self.word.keep(self.data(), Location::caller());
+            self.keep(place);
             if !self.tries("RwLock::try_write", add_writer) {
                 return Err(TryLockError::WouldBlock);
             }
-            return Ok(self.writer(None, Location::caller())?);
+            return Ok(self.writer(None, place)?);
         }
-        let turn = unless_poisoned(self.turn.try_lock())?;
-        let alone = unless_poisoned(self.outside.try_write())?;
-        Ok(self.writer(Some(Turn { alone, turn }), Location::caller())?)
+        match self.try_turn().filter(|_| !self.word.stamp().is_in_use()) {
+            Some(turn) => Ok(self.writer(Some((turn, self.held(place))), place)?),
+            None => Err(TryLockError::WouldBlock),
+        }
+    }
+
+    /// What a writer outside of models has, and a run when it comes to the lock.
+    fn try_turn(&self) -> Option<Turn<'_>> {
+        let turn = if_free(self.turn.try_lock())?;
+        let alone = if_free(self.outside.try_write())?;
+        Some(Turn { alone, turn })
+    }
+
+    /// Ordinary code has it, as soon as no model has.
+    fn held(&self, place: Place) -> Holding {
+        self.word.stamp().wait_for_models(place);
+        Holding::new(self.word.stamp(), place)
+    }
+
+    /// The run comes to the lock, perhaps for the first time.
+    fn keep(&self, place: Place) {
+        self.word.keep(self.data(), || self.try_turn(), place);
+    }
+
+    /// Somebody looks at more than the data, or changes it.
+    fn keep_poison(&self, place: Place) {
+        if rt::in_model() {
+            self.keep(place);
+        } else {
+            let _guard = if_free(self.outside.try_read());
+            self.word.stamp().wait_for_models(place);
+        }
     }
 
     /// Changes the state if that need not wait. std looks first: whoever is refused has no fence.
@@ -174,14 +207,14 @@ impl<T: ?Sized> RwLock<T> {
 
     fn reader<'a>(
         &'a self,
-        outside: Option<std::sync::RwLockReadGuard<'a, ()>>,
+        outside: Option<(std::sync::RwLockReadGuard<'a, ()>, Holding)>,
         place: Place,
     ) -> LockResult<RwLockReadGuard<'a, T>> {
         let guard = RwLockReadGuard { lock: self, _outside: outside, place };
         if self.poisoned.load(Ordering::Relaxed) { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
-    fn writer<'a>(&'a self, outside: Option<Turn<'a>>, place: Place) -> LockResult<RwLockWriteGuard<'a, T>> {
+    fn writer<'a>(&'a self, outside: Option<(Turn<'a>, Holding)>, place: Place) -> LockResult<RwLockWriteGuard<'a, T>> {
         let guard = RwLockWriteGuard { lock: self, outside, was_panicking: crate::thread::panicking(), place };
         if self.poisoned.load(Ordering::Relaxed) { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
@@ -189,14 +222,14 @@ impl<T: ?Sized> RwLock<T> {
     /// Has a thread panicked while it had write access?
     #[track_caller]
     pub fn is_poisoned(&self) -> bool {
-        self.word.keep(self.data(), Location::caller());
+        self.keep_poison(Location::caller());
         self.poisoned.load(Ordering::Relaxed)
     }
 
     /// Forgets that.
     #[track_caller]
     pub fn clear_poison(&self) {
-        self.word.keep(self.data(), Location::caller());
+        self.keep_poison(Location::caller());
         self.poisoned.store(false, Ordering::Relaxed);
     }
 
@@ -215,11 +248,11 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let mut this = ManuallyDrop::new(this);
         let (lock, place) = (this.lock, Location::caller());
         release(&lock.word, place, "RwLockWriteGuard::downgrade", |_| Step::Write(READER));
-        let outside = this.outside.take().map(|Turn { alone, turn }| {
+        let outside = this.outside.take().map(|(Turn { alone, turn }, holding)| {
             drop(alone);
             let guard = lock.outside.read().unwrap_or_else(PoisonError::into_inner);
             drop(turn);
-            guard
+            (guard, holding)
         });
         RwLockReadGuard { lock, _outside: outside, place }
     }
@@ -302,13 +335,13 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("RwLock");
         if !rt::in_model() {
-            match unless_poisoned::<_, ()>(self.outside.try_read()) {
-                Ok(_guard) => {
+            match self.try_read_outside() {
+                Some(_guard) => {
                     // SAFETY: there is no writer as long as the guard is there.
                     let data = unsafe { &*self.data.get() };
                     text.field("data", &data)
                 }
-                Err(_) => text.field("data", &format_args!("<locked>")),
+                None => text.field("data", &format_args!("<locked>")),
             };
         }
         text.field("poisoned", &self.poisoned.load(Ordering::Relaxed)).finish_non_exhaustive()

@@ -7,23 +7,21 @@
 //! Tokens and values change places by compare-and-swap only, and nobody but its model overwrites a token. Whoever accesses
 //! an atomic outside of models, on another OS thread, while a model uses it, waits for the end of the run and sees what was
 //! there before. (So do ordinary tests that run beside a model and count with the same static.) So does another model,
-//! which shares it through memory that `std` has allocated. A model makes way for those that wait when a run is over:
-//! see [`run_begins`].
+//! which shares it through memory that `std` has allocated: see [`turns`].
 //!
 //! An atomic that was used in a run, and then moved into memory that outlives the run, takes its token along. What it was
 //! before is kept for a while: see [`lost`].
 
 mod lost;
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Found, Memory};
 use crate::rt::objects::{NO_BIRTH, Object};
-use crate::rt::runtime::{Company, MOST_WORKERS, Runtime};
+use crate::rt::runtime::{Company, Runtime, without_worker};
 use crate::rt::state::State;
-use crate::rt::statics::MOST_MODELS;
-use crate::rt::{Place, current, statics};
+use crate::rt::turns::{self, PATIENCE, Waiter};
+use crate::rt::{Place, current, foreign, statics};
 use lost::Lost;
 
 const OBJECT_BITS: u32 = 20;
@@ -36,88 +34,19 @@ const TAG_SHIFT: u32 = OBJECT_BITS + RUN_BITS;
 const TAG: u64 = 0xb75d << TAG_SHIFT;
 const TAG_MASK: u64 = !((1 << TAG_SHIFT) - 1);
 
-/// How long somebody waits for a model at most: two models, or a model and ordinary code, may wait for each other.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often a model lets others go first between two runs: one of them may wait for something else.
-const TURNS: usize = 100;
-
 /// What tokens of a run begin with.
 pub(crate) fn token_of_run(run: u64) -> u64 {
-    TAG | run << OBJECT_BITS & RUN
+    TAG | without_worker(run) << OBJECT_BITS & RUN
 }
 
 fn is_token(bits: u64) -> bool {
     bits & TAG_MASK == TAG
 }
 
-/// What tokens of current runs begin with, by model and worker.
-static CURRENT: [[AtomicU64; MOST_WORKERS]; MOST_MODELS] =
-    [const { [const { AtomicU64::new(0) }; MOST_WORKERS] }; MOST_MODELS];
-
 /// The model whose current run writes such tokens.
 fn owner_of(token: u64) -> Option<u64> {
     let start = token & !(BORN | (BORN - 1));
-    let is_its = |workers: &[AtomicU64]| workers.iter().any(|current| current.load(Ordering::Acquire) == start);
-    CURRENT.iter().position(|workers| is_its(workers)).map(|model| model as u64)
-}
-
-/// How many wait for the end of a run, by model.
-static WAITERS: [AtomicU32; MOST_MODELS] = [const { AtomicU32::new(0) }; MOST_MODELS];
-
-/// Somebody who waits for a model, until this is dropped.
-struct Waiter {
-    waiters: &'static AtomicU32,
-    start: Instant,
-}
-
-impl Waiter {
-    fn new(model: u64) -> Self {
-        let waiters = &WAITERS[model as usize];
-        waiters.fetch_add(1, Ordering::SeqCst);
-        Self { waiters, start: Instant::now() }
-    }
-
-    /// Waits while this is so; false if that takes too long.
-    fn waits(&self, is_so: impl Fn() -> bool) -> bool {
-        while is_so() {
-            if self.start.elapsed() > PATIENCE {
-                return false;
-            }
-            std::thread::yield_now();
-        }
-        true
-    }
-}
-
-impl Drop for Waiter {
-    fn drop(&mut self) {
-        self.waiters.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// A run of a model begins, which will write these tokens. The one before is over, and all atomics hold values: those who
-/// wait for them get them now.
-#[inline]
-pub(crate) fn run_begins(model: u64, worker: u64, token: u64) {
-    CURRENT[model as usize][worker as usize].store(token, Ordering::Release);
-    if WAITERS[model as usize].load(Ordering::Relaxed) != 0 {
-        let_others_go_first(model);
-    }
-}
-
-/// The last run of a worker is over.
-pub(crate) fn runs_end(model: u64, worker: u64) {
-    CURRENT[model as usize][worker as usize].store(0, Ordering::Release);
-}
-
-#[cold]
-fn let_others_go_first(model: u64) {
-    for _ in 0..TURNS {
-        if WAITERS[model as usize].load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        std::thread::yield_now();
-    }
+    turns::owner_where(|run| token_of_run(run) == start)
 }
 
 /// The memory of an atomic.
@@ -143,6 +72,8 @@ impl<M> Slot<M> {
 impl<M: Memory> Slot<M> {
     /// Reads, and writes what `new` says, outside of models: what was read.
     pub(crate) fn update_outside(&self, new: &dyn Fn(u64) -> Option<u64>) -> u64 {
+        let start = |bits: u64| bits & !(BORN | (BORN - 1));
+        foreign::use_outside(self.address(), |run| start(self.0.get()) == token_of_run(run), None);
         loop {
             let bits = self.0.get();
             let Some(value) = self.value_outside(bits) else { continue };
@@ -231,6 +162,9 @@ impl<M: Memory> Slot<M> {
         if u64::from(object) >= BORN {
             runtime.fail(format!("an execution uses more than {BORN} atomics and locks, which is too many"), place);
         }
+        if let Some(message) = runtime.foreign_use(address) {
+            runtime.fail(message, place);
+        }
         let is_born = birth.is_some();
         let token = runtime.token.get() | (u64::from(is_born) * BORN) | u64::from(object);
         let taken = self.take(runtime, token, place);
@@ -270,9 +204,7 @@ impl<M: Memory> Slot<M> {
     fn wait_for_other_models(&self, runtime: &Runtime, place: Place) -> (u64, Option<Waiter>) {
         let bits = self.0.get();
         let Some(other) = other_owner(runtime, bits) else { return (bits, None) };
-        if let Some(pulse) = &runtime.pulse {
-            pulse.rests();
-        }
+        runtime.rests();
         let waiter = Waiter::new(other);
         if !waiter.waits(|| other_owner(runtime, self.0.get()).is_some()) {
             let message = format!(

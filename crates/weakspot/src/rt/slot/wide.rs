@@ -13,13 +13,6 @@ pub(crate) fn token_of_run(_run: u64) -> u64 {
     0
 }
 
-/// Nobody waits for the run before.
-#[inline]
-pub(crate) fn run_begins(_model: u64, _worker: u64, _token: u64) {}
-
-/// Nobody waits for the last run.
-pub(crate) fn runs_end(_model: u64, _worker: u64) {}
-
 impl Stamp {
     /// Something is written outside of models: what models have done to it counts no more.
     fn written_outside(&self) {

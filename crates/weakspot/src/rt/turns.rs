@@ -1,0 +1,125 @@
+//! Whose turn it is: runs that are going on now, and those who wait for their end.
+//!
+//! Whoever finds that something belongs to a run of a model on another OS thread (an atomic holds its token, a lock its
+//! stamp) waits until that run is over. A model makes way for those that wait when a run is over: see [`run_begins`].
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::runtime::{MOST_WORKERS, worker_of};
+use super::statics::MOST_MODELS;
+
+/// How long somebody waits at most: two models, or a model and ordinary code, may wait for each other.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// How often a model lets others go first between two runs: one of them may wait for something else.
+const TURNS: usize = 100;
+
+/// The numbers of current runs, by model and worker; 0 if there is none.
+static CURRENT: [[AtomicU64; MOST_WORKERS]; MOST_MODELS] =
+    [const { [const { AtomicU64::new(0) }; MOST_WORKERS] }; MOST_MODELS];
+/// No model has had this number or a higher one.
+static MODELS: AtomicUsize = AtomicUsize::new(1);
+/// How many wait for the end of a run, by model.
+static WAITERS: [AtomicU32; MOST_MODELS] = [const { AtomicU32::new(0) }; MOST_MODELS];
+
+/// There is a model of this number.
+pub(super) fn model_begins(model: u64) {
+    MODELS.fetch_max(model as usize + 1, Ordering::Relaxed);
+}
+
+fn models() -> usize {
+    MODELS.load(Ordering::Relaxed)
+}
+
+/// The model whose run of this number is going on.
+pub(super) fn owner_of(run: u64) -> Option<u64> {
+    let worker = worker_of(run) as usize;
+    let is_its = |runs: &[AtomicU64; MOST_WORKERS]| runs[worker].load(Ordering::Acquire) == run;
+    CURRENT[..models()].iter().position(is_its).map(|model| model as u64)
+}
+
+/// The model with a run that is going on of which this is so.
+#[allow(dead_code, reason = "only atomics that hold a token are waited for so")]
+pub(super) fn owner_where(is_so: impl Fn(u64) -> bool) -> Option<u64> {
+    let is_its = |run: &AtomicU64| match run.load(Ordering::Acquire) {
+        0 => false,
+        run => is_so(run),
+    };
+    CURRENT[..models()].iter().position(|runs| runs.iter().any(is_its)).map(|model| model as u64)
+}
+
+/// A run of a model begins. The one before is over, and everything is as it was before that: those who wait for it may
+/// have it now.
+#[inline]
+pub(super) fn run_begins(model: u64, worker: u64, run: u64) {
+    CURRENT[model as usize][worker as usize].store(run, Ordering::Release);
+    if WAITERS[model as usize].load(Ordering::Relaxed) != 0 {
+        let_others_go_first(model);
+    }
+}
+
+/// The last run of a worker is over.
+pub(super) fn runs_end(model: u64, worker: u64) {
+    CURRENT[model as usize][worker as usize].store(0, Ordering::Release);
+}
+
+#[cold]
+fn let_others_go_first(model: u64) {
+    for _ in 0..TURNS {
+        if WAITERS[model as usize].load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Somebody who waits for a model, until this is dropped.
+pub(super) struct Waiter {
+    waiters: &'static AtomicU32,
+    start: Instant,
+}
+
+impl Waiter {
+    #[allow(dead_code, reason = "as above")]
+    pub(super) fn new(model: u64) -> Self {
+        let waiters = &WAITERS[model as usize];
+        waiters.fetch_add(1, Ordering::SeqCst);
+        Self { waiters, start: Instant::now() }
+    }
+
+    /// Waits while this is so; false if that takes too long. It may not be so for a moment only, between two runs.
+    #[allow(dead_code, reason = "as above")]
+    pub(super) fn waits(&self, is_so: impl Fn() -> bool) -> bool {
+        while is_so() {
+            if self.start.elapsed() > PATIENCE {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Waits until something is there that stays; nothing if that takes too long.
+pub(super) fn wait_for<T>(something: impl Fn() -> Option<T>) -> Option<T> {
+    let start = Instant::now();
+    loop {
+        let found = something();
+        let waited = start.elapsed();
+        if found.is_some() || waited > PATIENCE {
+            return found;
+        }
+        // Runs are short as a rule. Whoever has waited for long is in no hurry.
+        if waited < Duration::from_millis(10) {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
