@@ -1,8 +1,9 @@
 //! Loops that do not end: those that wait without saying so, and those that go on until an execution is too long.
 //!
 //! A thread that waits without [`spin_loop`](crate::hint::spin_loop) looks once more in each further execution, and there
-//! is no last one. A loop with an end may look as often, but as often in every execution. So a thread that reads the same at
-//! one place [`MANY_ROUNDS`] times in a row is suspect, and it waits if the number is another one each time.
+//! is no last one. A loop with an end may look as often, but most look as often in every execution. So a thread that reads
+//! one value of one object at one place [`MANY_ROUNDS`] times in a row is suspect, and it waits if the number of all its
+//! reads there is another one each time. (A loop that gives up after so many rounds by itself is taken for one, too.)
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,16 +17,38 @@ const MANY_ROUNDS: usize = 2_000;
 /// Different numbers of such reads that are enough to know.
 const NUMBERS: usize = 16;
 
-/// The numbers of such reads that there were, by thread and place.
-#[derive(Debug, Default)]
-pub(crate) struct Rounds(FxHashMap<(u32, usize), FxHashSet<usize>>);
+/// Who reads what, and where: the thread, the object and the address of the place.
+type Reader = (u32, u32, usize);
 
-/// What a thread has read last, where, and how often in a row.
+/// The numbers of reads of those that were suspect, by reader.
+#[derive(Debug, Default)]
+pub(crate) struct Rounds(FxHashMap<Reader, FxHashSet<usize>>);
+
+/// The reads of a reader in one execution.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct Reads {
     place: Place,
+    all: usize,
+    /// The last value, and how often it was read in a row.
     value: i64,
-    times: usize,
+    row: usize,
+    /// The value that was read most often in a row, and how often.
+    most: (i64, usize),
+}
+
+impl Reads {
+    fn new(place: Place) -> Self {
+        Self { place, all: 0, value: 0, row: 0, most: (0, 0) }
+    }
+
+    fn add(&mut self, value: i64) {
+        self.row = if value == self.value { self.row + 1 } else { 1 };
+        self.value = value;
+        self.all += 1;
+        if self.row > self.most.1 {
+            self.most = (value, self.row);
+        }
+    }
 }
 
 impl Rounds {
@@ -34,40 +57,31 @@ impl Rounds {
         if (events as usize) < MANY_ROUNDS {
             return None;
         }
-        let state = runtime.state();
-        let mut rows: Vec<Option<Row>> = vec![None; state.lanes.len()];
-        for happened in state.log.iter().filter(|happened| reads(happened)) {
-            let row = &mut rows[happened.thread as usize];
-            if let Some(row) = row
-                && std::ptr::eq(row.place, happened.place)
-                && row.value == happened.result
-            {
-                row.times += 1;
-                continue;
-            }
-            let ended = row.replace(Row { place: happened.place, value: happened.result, times: 1 });
-            if let Some(waits) = ended.and_then(|ended| self.note(happened.thread, ended)) {
-                return Some(waits);
+        let mut readers: FxHashMap<Reader, Reads> = FxHashMap::default();
+        for happened in &runtime.state().log {
+            let Happened { thread, place, result, .. } = *happened;
+            if let Some(object) = read_object(happened) {
+                let reader = (thread, object, std::ptr::from_ref(place).addr());
+                readers.entry(reader).or_insert_with(|| Reads::new(place)).add(result);
             }
         }
-        None
-    }
-
-    /// A thread does not read the same any more.
-    fn note(&mut self, thread: u32, Row { place, value, times }: Row) -> Option<Failure> {
-        if times < MANY_ROUNDS {
-            return None;
-        }
-        let numbers = self.0.entry((thread, std::ptr::from_ref(place).addr())).or_default();
-        numbers.insert(times);
-        let why = || format!("it has read {value} {times} times in a row");
-        (numbers.len() >= NUMBERS).then(|| too_long(thread, place, &why()))
+        let suspects = readers.into_iter().filter(|(_, reads)| reads.most.1 >= MANY_ROUNDS);
+        let waiting = suspects.filter(|&(reader, reads)| {
+            let numbers = self.0.entry(reader).or_default();
+            numbers.insert(reads.all);
+            numbers.len() >= NUMBERS
+        });
+        let (reader, Reads { place, most: (value, times), .. }) = waiting.min_by_key(|&(reader, _)| reader)?;
+        Some(too_long(reader.0, place, &format!("it has read {value} {times} times in a row")))
     }
 }
 
-/// Could a thread wait for something with this?
-fn reads(happened: &Happened) -> bool {
-    matches!(happened.operation, Operation::Load(_) | Operation::Rmw { .. } | Operation::TryLock(_))
+/// What a thread has read, if it could wait for something with that.
+fn read_object(happened: &Happened) -> Option<u32> {
+    match happened.operation {
+        Operation::Load(object) | Operation::Rmw { object, .. } | Operation::TryLock(object) => Some(object),
+        _ => None,
+    }
 }
 
 /// A thread goes round a loop.

@@ -183,14 +183,26 @@ fn a_long_loop_with_an_end_is_no_endless_one() {
         let report = check(body);
         assert_eq!((report.verdict, report.executions), (Verdict::Safe, 1), "{report}");
     }
-    let report = Builder { max_executions: Some(100), ..Builder::default() }.check(|| {
+    let some = || Builder { max_executions: Some(100), ..Builder::default() };
+    let looks_as_often_each_time = some().check(|| {
         let cell = Arc::new(AtomicU32::new(0));
         let other = Arc::clone(&cell);
-        let thread = thread::spawn(move || (0..ROUNDS).filter(|_| other.load(Relaxed) == 0).count());
+        let thread = thread::spawn(move || (0..2 * ROUNDS).filter(|_| other.load(Relaxed) == 0).count());
         cell.store(1, Relaxed);
         thread.join().unwrap();
     });
-    assert_eq!((report.verdict, report.executions), (Verdict::Bounded(Bound::Executions), 100), "{report}");
+    let looks_at_another_each_time = some().check(|| {
+        let slots: Arc<Vec<_>> = Arc::new((0..ROUNDS).map(|_| AtomicU32::new(0)).collect());
+        let other = Arc::clone(&slots);
+        let thread = thread::spawn(move || other.iter().position(|slot| slot.load(Relaxed) != 0));
+        for slot in slots.iter().rev() {
+            slot.store(1, Relaxed);
+        }
+        thread.join().unwrap();
+    });
+    for report in [looks_as_often_each_time, looks_at_another_each_time] {
+        assert_eq!((report.verdict, report.executions), (Verdict::Bounded(Bound::Executions), 100), "{report}");
+    }
 }
 
 #[test]

@@ -80,6 +80,35 @@ fn weak_pointers_do_as_well() {
     is_a_fence("clone of a weak pointer of nothing", [false, false], |_| Weak::<u8>::new().clone());
 }
 
+/// What comes before the store says nothing of the store.
+#[test]
+fn a_count_before_the_store_is_no_fence_after_it() {
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let acts: [fn(&Arc<Shared>); 4] = [
+            |shared| drop(Arc::clone(shared)),
+            |shared| drop(Arc::downgrade(shared)),
+            |_| drop(Arc::new(0)),
+            |_| thread::park_timeout(Duration::from_millis(1)),
+        ];
+        for act in acts {
+            let report = Builder { model, ..Builder::default() }.check(move || {
+                let shared = Arc::new(Shared::default());
+                let other = Arc::clone(&shared);
+                let thread = thread::spawn(move || {
+                    act(&other);
+                    other.0.store(1, Relaxed);
+                    other.1.load(Relaxed)
+                });
+                act(&shared);
+                shared.1.store(1, Relaxed);
+                let here = shared.0.load(Relaxed);
+                assert!(thread.join().unwrap() + here > 0, "both have missed it");
+            });
+            assert_eq!(report.verdict, Verdict::Harmful, "{model:?}: {report}");
+        }
+    }
+}
+
 /// Not even the fence does.
 #[test]
 fn a_count_that_nobody_looks_at_costs_no_executions() {

@@ -2,8 +2,9 @@
 //!
 //! A reference count that the program does not look at is no event, and neither is a wait that times out: where they stand
 //! among the events of others makes no difference. But the processor does them with interlocked operations, which empty the
-//! store buffer of their thread. That is owed, and paid by a fence before the next access that could overtake a store. If
-//! something that empties the buffer comes first, there is nothing left to pay, and so most of them cost no event at all.
+//! store buffer of their thread. That is owed, and paid by a fence before the next access: a load could overtake a store, and
+//! the next store need not have left the buffer when a load comes after it. If something that empties the buffer comes
+//! first, there is nothing left to pay, and so most of them cost no event at all.
 //!
 //! What is owed depends on nothing but what the thread has done, so that runs repeat it.
 
@@ -37,7 +38,7 @@ impl Runtime {
         self.debts.get() != 0
     }
 
-    /// The current thread is about to do something that could overtake its stores.
+    /// The current thread is about to do something that does not empty its buffer.
     #[cold]
     pub(crate) fn pay(&self) {
         if let Some((what, place)) = self.take_debt()

@@ -122,14 +122,14 @@ impl<'a, M: Memory> Access<'a, M> {
 
     #[inline]
     pub(super) fn store(&self, bits: u64, order: Ordering) {
-        if self.runtime.has_debts() && self.runtime.model == MemoryModel::Pso {
-            self.runtime.pay();
-        }
         let order = self.strengthen(order);
+        let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
+        if self.runtime.has_debts() {
+            if interlocked { self.runtime.forgive() } else { self.runtime.pay() }
+        }
         if order == Ordering::Release && self.runtime.model == MemoryModel::Pso {
             self.runtime.fence(FenceKind::StoreStore, self.place);
         }
-        let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
         if !self.store_again(bits, interlocked, sync_of(order)) {
             self.store_anew(bits, interlocked, sync_of(order));
         }
