@@ -194,6 +194,7 @@ impl Builder {
             crate::rt::fail("a model inside a model: a thread of a model cannot explore another one".to_owned());
         }
         let number = MODELS.replace(MODELS.get() + 1) + 1;
+        crate::source::note_start(Location::caller());
         let line = Location::caller().line();
         let line = std::thread::current().name().is_none().then_some(line);
         let which = Which { number, line };

@@ -3,11 +3,38 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
 use crate::failure::SourcePlace;
+use crate::rt::Place;
 use crate::timeline;
+
+/// The file of a documentation test that rustdoc has compiled by itself (before the edition of 2024). The compiler is
+/// told the name of the file, and counts the lines in what rustdoc has made of the test.
+static DOC_TEST: OnceLock<String> = OnceLock::new();
+
+/// Is this process a documentation test? Then this is the folder that rustdoc has made it in.
+fn folder_of_doc_test() -> Option<PathBuf> {
+    let executable = std::env::current_exe().ok()?;
+    executable.ends_with("rust_out").then(|| executable.parent().map(Path::to_owned)).flatten()
+}
+
+/// A model is started here.
+pub(crate) fn note_start(place: Place) {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    if let Some(folder) = FOLDER.get_or_init(folder_of_doc_test)
+        && !Path::new(place.file()).starts_with(folder)
+    {
+        let _ = DOC_TEST.set(place.file().to_owned());
+    }
+}
+
+/// The file of the documentation test that this process is, if the lines of places in it are not those of the file.
+pub(crate) fn file_of_doc_test() -> Option<&'static str> {
+    DOC_TEST.get().map(String::as_str)
+}
 
 thread_local! {
     static FILES: RefCell<FxHashMap<String, Option<Vec<String>>>> = RefCell::default();
@@ -30,6 +57,9 @@ fn find(file: &str) -> Option<PathBuf> {
 }
 
 fn with_file<R>(file: &str, read: impl FnOnce(&[String]) -> R) -> Option<R> {
+    if file_of_doc_test() == Some(file) {
+        return None;
+    }
     FILES.with_borrow_mut(|files| {
         let lines = files.entry(file.to_owned()).or_insert_with(|| {
             let text = std::fs::read_to_string(find(file)?).ok()?;
@@ -103,13 +133,10 @@ const MARGIN: usize = 8;
 fn around_mark(line: &str, at: usize, note: usize, room: usize) -> (String, usize) {
     let characters: Vec<char> = line.chars().collect();
     let at = at.min(characters.len());
-    // What stands at the position should be seen as well.
-    let wanted = (note + 2).max(room / 3);
-    let from = if at + wanted <= room || characters.len() <= room && at + note + 2 <= room {
-        0
-    } else {
-        (at + wanted).saturating_sub(room).min(at)
-    };
+    // Of a line that is cut, what stands at the position should be seen as well.
+    let is_long = characters.len() > room;
+    let wanted = (note + 2).max(if is_long { room / 3 } else { 0 });
+    let from = (at + wanted).saturating_sub(room).min(at);
     let (is_cut_before, is_cut_behind) = (from > 0, characters.len() - from > room);
     let to = if is_cut_behind { from + room - 1 } else { characters.len() };
     let mut shown: String = characters[from..to].iter().collect();
@@ -138,6 +165,9 @@ pub(crate) fn excerpt(place: &SourcePlace, note: &str) -> String {
     });
     let Some(around) = around else {
         let _ = writeln!(text, "    = {note}");
+        if file_of_doc_test() == Some(&place.file) {
+            text.push_str("    = (rustdoc counts the lines of a documentation test from its beginning, with some of its own before)\n");
+        }
         return text;
     };
     for (number, line) in around {

@@ -170,11 +170,13 @@ fn a_message_that_is_sent_once_is_shown_once() {
         let (sender, receiver) = mpsc::channel();
         sender.send(1).unwrap();
         (0..2).for_each(|_| sender.send(2).unwrap());
-        assert_eq!(receiver.recv(), Ok(7));
+        (0..3).for_each(|_| _ = receiver.recv());
+        assert_eq!(receiver.try_recv(), Ok(7));
     });
     let text = timeline(&report);
     let row = |part: &str| text.lines().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{text}")).to_owned();
     assert!(!row("sender.send(1)").contains("times") && row("sender.send(2)").contains("(2 times)"), "{text}");
+    assert!(!row("receiver.try_recv()").contains("times") && row("receiver.recv()").contains("(3 times)"), "{text}");
 }
 
 #[test]

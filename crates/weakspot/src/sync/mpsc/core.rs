@@ -223,7 +223,7 @@ impl<T> Channel<T> {
     /// is sent when it is there.
     #[track_caller]
     fn is_on_its_way(&self, index: usize) -> bool {
-        let claimed = || self.tail.get("Receiver::try_recv", Sync::Acquire) / ONE_SLOT;
+        let claimed = || self.tail.get("… Receiver::try_recv", Sync::Acquire) / ONE_SLOT;
         self.bound != Some(0) && claimed() as usize > index
     }
 
