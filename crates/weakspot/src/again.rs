@@ -174,7 +174,7 @@ fn doc_test() -> Option<String> {
 fn runner_in(folder: &Path) -> Option<String> {
     let is_runner = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with("doctest_runner_") && name.ends_with(".rs"))
+        name.is_some_and(|name| name.starts_with("doctest_runner_")) && path.extension().is_some_and(|end| end == "rs")
     };
     let mut files = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).filter(is_runner);
     let runner = files.next().filter(|_| files.next().is_none())?;

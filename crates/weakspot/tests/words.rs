@@ -22,7 +22,9 @@ fn long() {
             thread::spawn(move || (0..4).for_each(|_| shared.store(shared.load(SeqCst) + 1, SeqCst)))
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn last_access(log: &[Happened], thread: u32, object: u32, written: bool) -> Opt
             _ => return None,
         };
         let place = happened.place.into();
-        (writes || !written).then(|| RacingAccess { thread, writes, makes: false, place, moment: None })
+        (writes || !written).then_some(RacingAccess { thread, writes, makes: false, place, moment: None })
     })
 }
 
