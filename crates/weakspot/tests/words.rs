@@ -220,3 +220,25 @@ fn a_long_line_of_the_source_is_cut() {
     let at = mark.chars().position(|character| character == '^').unwrap();
     assert!(line.chars().skip(at).collect::<String>().starts_with("panic!"), "{line}\n{mark}");
 }
+
+#[test]
+fn what_a_channel_does_is_where_it_is_called() {
+    let full = |is_sent: fn(&mpsc::SyncSender<u32>) -> bool| {
+        let report = Builder::default().check(move || {
+            let (sender, receiver) = mpsc::sync_channel(1);
+            sender.send(1).unwrap();
+            let is_sent = is_sent(&sender);
+            assert!(receiver.recv().is_ok() && receiver.try_recv().is_err() && is_sent, "not sent");
+        });
+        let places = report.timeline.as_ref().unwrap().moments.iter().filter(|moment| !moment.text.contains("drop"));
+        assert!(
+            places.clone().count() > 1 && places.clone().all(|moment| moment.place.file.ends_with("words.rs")),
+            "{report}"
+        );
+        report.to_string()
+    };
+    let text = full(|sender| sender.try_send(2).is_ok());
+    assert!(text.contains("not sent"), "{text}");
+    let text = full(|sender| sender.send(2).is_ok());
+    assert!(text.contains("waits in SyncSender::send, at crates/weakspot/tests/words.rs:"), "{text}");
+}

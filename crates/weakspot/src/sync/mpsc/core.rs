@@ -121,7 +121,11 @@ impl<T> Channel<T> {
     /// False if the receiver goes away first.
     #[track_caller]
     fn wait_for_room(&self, index: usize) -> bool {
-        self.blocker(index).is_none_or(|slot| await_taken(&slot.state) == TAKEN)
+        // No closure: it would be the place of what happens in it.
+        match self.blocker(index) {
+            Some(slot) => await_taken(&slot.state) == TAKEN,
+            None => true,
+        }
     }
 
     /// A message that was on its way when the receiver went away (`is_sent`) is dropped.
@@ -158,8 +162,9 @@ impl<T> Channel<T> {
         }
         loop {
             let index = (self.tail.get("SyncSender::try_send", Sync::Acquire) / ONE_SLOT) as usize;
-            let full = |slot: Arc<Slot<T>>| slot.state.get(AGAIN, Sync::Acquire) != TAKEN;
-            if self.blocker(index).is_some_and(full) {
+            if let Some(slot) = self.blocker(index)
+                && slot.state.get(AGAIN, Sync::Acquire) != TAKEN
+            {
                 return Err(self.refusal(message));
             }
             if let Some(index) = self.claim(AGAIN, |now| now == index) {
@@ -223,8 +228,8 @@ impl<T> Channel<T> {
     /// is sent when it is there.
     #[track_caller]
     fn is_on_its_way(&self, index: usize) -> bool {
-        let claimed = || self.tail.get("… Receiver::try_recv", Sync::Acquire) / ONE_SLOT;
-        self.bound != Some(0) && claimed() as usize > index
+        let what = "… Receiver::try_recv";
+        self.bound != Some(0) && (self.tail.get(what, Sync::Acquire) / ONE_SLOT) as usize > index
     }
 
     /// The receiver, whose next slot is `next`, is gone: no more sends, and what was sent is dropped.
