@@ -101,8 +101,8 @@ impl Builder {
         }
         let words = words::of_loom(&report).map(|words| format!("\n\nin loom's words: {words}"));
         assert!(!report.is_failure(), "{report}{}", words.unwrap_or_default());
-        if self.weakspot().log || report.has_notes() {
-            eprintln!("{report}");
+        if let Some(remark) = report.remark(self.weakspot().log) {
+            eprintln!("{remark}");
         }
     }
 
@@ -149,7 +149,6 @@ impl Builder {
     /// The same options for weakspot; `WEAKSPOT_*` variables count where loom has no word.
     fn weakspot(&self) -> weakspot::Builder {
         let mut builder = weakspot::Builder::new();
-        builder.max_threads = builder.max_threads.max(self.max_threads);
         builder.max_events = builder.max_events.max(u32::try_from(self.max_branches).unwrap_or(u32::MAX));
         if let Some(count) = self.max_permutations {
             builder.max_executions = Some(count as u64);

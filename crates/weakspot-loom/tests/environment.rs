@@ -41,7 +41,7 @@ fn good_values_do_what_they_say() {
     for (name, value, says) in [
         ("LOOM_MAX_PREEMPTIONS", "2", "20 executions, all of them"),
         ("LOOM_MAX_BRANCHES", "2", "20 executions, all of them"),
-        ("LOOM_MAX_PERMUTATIONS", "7", "\n7 executions, of perhaps "),
+        ("LOOM_MAX_PERMUTATIONS", "7", "\n7 executions, not all: a guess at their number is "),
         ("LOOM_MAX_DURATION", " 60 ", "20 executions, all of them"),
         ("LOOM_MAX_DURATION", "0", "nothing found until the time was over"),
         ("LOOM_CHECKPOINT_INTERVAL", "1", "20 executions, all of them"),

@@ -10,6 +10,7 @@
 //! | the package, where there are several | `CARGO_PKG_NAME`, which cargo sets |
 //! | the file of an integration test | the name of the executable, if such a file is there and nothing else has the name |
 //! | the test | the name of the thread, or what follows `--exact` |
+//! | a documentation test | what rustdoc has made of it (since the edition of 2024), or at least its file |
 //!
 //! Where a test is not run by cargo, or its name is not known, the line says how it was started.
 
@@ -35,6 +36,8 @@ struct Start {
     folder: Option<PathBuf>,
     /// The test that runs, if it is known.
     test: Option<String>,
+    /// What a documentation test that runs is chosen by.
+    doc_test: Option<String>,
 }
 
 /// The line that runs a schedule again.
@@ -57,6 +60,7 @@ impl Start {
             package: variable("CARGO_PKG_NAME"),
             folder: variable("CARGO_MANIFEST_DIR").map(PathBuf::from),
             test,
+            doc_test: doc_test(),
         }
     }
 
@@ -100,6 +104,20 @@ impl Start {
         text
     }
 
+    /// A documentation test by cargo. There may be others that the same filter chooses.
+    fn cargo_test_doc(&self) -> String {
+        let mut text = String::from("cargo test --doc");
+        if let Some(package) = &self.package
+            && self.folder.as_deref().is_some_and(is_in_workspace)
+        {
+            let _ = write!(text, " -p {}", quoted(package));
+        }
+        if let Some(filter) = &self.doc_test {
+            let _ = write!(text, " -- {}", quoted(filter));
+        }
+        text + "\n  (this runs all documentation tests that the filter chooses; to others than this one the schedule means nothing)"
+    }
+
     /// The file of `tests/` that the executable was made of. Its name is that of the file and a hash.
     fn integration_test(&self) -> Option<String> {
         let name = self.executable.as_ref()?.file_stem()?.to_str()?;
@@ -121,7 +139,7 @@ impl Start {
     fn itself(&self) -> String {
         // That of a documentation test is gone as soon as it has run.
         if self.executable.as_ref().is_some_and(|path| path.ends_with("rust_out")) {
-            return "cargo test --doc".to_owned();
+            return self.cargo_test_doc();
         }
         let executable = self.executable.as_ref().map(|path| path.display().to_string());
         match &self.test {
@@ -141,6 +159,33 @@ fn name_of_thread(file: Option<&str>) -> Option<String> {
     let is_function = |word: &str| file.is_some_and(|file| source::has(file, &format!("fn {word}")));
     let is_test = name.split("::").all(is_word) && (!is_given || name.split("::").any(is_function));
     is_test.then(|| name.to_owned())
+}
+
+/// What a documentation test is chosen by: the end of its name, or its file. (rustdoc takes a filter apart at spaces.)
+fn doc_test() -> Option<String> {
+    let number = std::env::var("RUSTDOC_DOCTEST_RUN_NB_TEST").ok().and_then(|number| number.parse().ok());
+    let runner = std::env::current_exe().ok().and_then(|executable| runner_in(executable.parent()?));
+    let name = number.zip(runner).and_then(|(number, runner)| name_in_runner(&runner, number));
+    let end = name.and_then(|name| name.split_whitespace().last().map(str::to_owned));
+    end.or_else(|| source::file_of_doc_test().map(str::to_owned))
+}
+
+/// The program that rustdoc has made of several tests.
+fn runner_in(folder: &Path) -> Option<String> {
+    let is_runner = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with("doctest_runner_")) && path.extension().is_some_and(|end| end == "rs")
+    };
+    let mut files = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).filter(is_runner);
+    let runner = files.next().filter(|_| files.next().is_none())?;
+    std::fs::read_to_string(runner).ok()
+}
+
+/// The name of the test of some number: `"src/lib.rs - Lock (line 9)"` is the first text in its module.
+fn name_in_runner(runner: &str, number: usize) -> Option<String> {
+    let (_, module) = runner.split_once(&format!("mod __doctest_{number} {{"))?;
+    let name = module.split('"').nth(1)?;
+    name.ends_with(')').then(|| name.to_owned())
 }
 
 /// The test, if the harness was told to run this one: a single test may run in the main thread.

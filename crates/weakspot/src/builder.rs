@@ -31,8 +31,9 @@ pub struct Builder {
     pub model: MemoryModel,
     /// Explore schedules with at most this many preemptions only (`WEAKSPOT_MAX_PREEMPTIONS`).
     pub max_preemptions: Option<u32>,
-    /// Give up after this many executions, those that ended blocked included; one is always made. So do a hundred times as
-    /// many explorations that come to nothing (10,000 at least). With a `seed`: how many schedules are tried.
+    /// Give up after this many executions, those that ended blocked included; one is always made
+    /// (`WEAKSPOT_MAX_EXECUTIONS`). So do a hundred times as many explorations that come to nothing (10,000 at least). With a
+    /// `seed`: how many schedules are tried.
     pub max_executions: Option<u64>,
     /// Events that one execution may have.
     pub max_events: u32,
@@ -50,7 +51,7 @@ pub struct Builder {
     pub lasting: bool,
     /// Give up after this time (`WEAKSPOT_MAX_DURATION`, in seconds).
     pub max_duration: Option<Duration>,
-    /// Threads a model may have.
+    /// Threads a model may have, the first one included: 1 or more (`WEAKSPOT_MAX_THREADS`).
     pub max_threads: usize,
     /// Workers, each with an OS thread of its own (`WEAKSPOT_JOBS`). The answer is the same whatever their number. A model
     /// that uses atomics, locks or cells that are older than an execution (statics, captured values), that starts some
@@ -69,6 +70,7 @@ pub struct Builder {
     /// Which of them make a test fail.
     pub fail_on: FailOn,
     /// Operations that count as stronger than the source has them: what a report suggests can be tried out so.
+    /// A place that no operation has is noted in the report.
     pub strengthened: Vec<(SourcePlace, Change)>,
     /// Explore random schedules from this seed instead of all.
     pub seed: Option<u64>,
@@ -122,6 +124,10 @@ impl Number for u32 {
     const LARGEST: Self = Self::MAX;
 }
 
+impl Number for u64 {
+    const LARGEST: Self = Self::MAX;
+}
+
 impl Number for usize {
     const LARGEST: Self = Self::MAX;
 }
@@ -166,6 +172,8 @@ impl Builder {
         }
         builder.max_preemptions = number("WEAKSPOT_MAX_PREEMPTIONS");
         builder.max_duration = seconds("WEAKSPOT_MAX_DURATION");
+        builder.max_executions = number("WEAKSPOT_MAX_EXECUTIONS");
+        builder.max_threads = number("WEAKSPOT_MAX_THREADS").unwrap_or(builder.max_threads);
         builder.jobs = number("WEAKSPOT_JOBS").unwrap_or(builder.jobs);
         builder.replay = variable("WEAKSPOT_REPLAY");
         builder.log = variable("WEAKSPOT_LOG").is_some_and(|text| !["0", "off", "false", "no"].contains(&text.trim()));
@@ -175,13 +183,18 @@ impl Builder {
     /// Explores a model and says what came of it.
     ///
     /// # Panics
-    /// In a thread of a model: that fails the model.
+    /// In a thread of a model: that fails the model. If there may be no thread at all.
     #[track_caller]
     pub fn check<F: Fn() + Send + Sync + 'static>(&self, body: F) -> Report {
+        assert!(
+            self.max_threads > 0,
+            "`max_threads` must be at least 1: the closure itself runs in a thread of the model"
+        );
         if crate::rt::in_model() {
             crate::rt::fail("a model inside a model: a thread of a model cannot explore another one".to_owned());
         }
         let number = MODELS.replace(MODELS.get() + 1) + 1;
+        crate::source::note_start(Location::caller());
         let line = Location::caller().line();
         let line = std::thread::current().name().is_none().then_some(line);
         let which = Which { number, line };
@@ -193,13 +206,13 @@ impl Builder {
         report
     }
 
-    /// Explores a model; panics with the report if that is a failure.
+    /// Explores a model; panics with the report if that is a failure. Otherwise prints what [`Report::remark`] says.
     #[track_caller]
     pub fn model(&self, body: impl Fn() + Send + Sync + 'static) {
         let report = self.check(body);
         assert!(!report.is_failure(), "{report}");
-        if self.log || report.has_notes() {
-            eprintln!("{report}");
+        if let Some(remark) = report.remark(self.log) {
+            eprintln!("{remark}");
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Variables of the environment whose names were misspelt: what they say would go unheard.
 
 /// Those that there are.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 9] = [
     "WEAKSPOT_MODEL",
     "WEAKSPOT_JOBS",
     "WEAKSPOT_MAX_PREEMPTIONS",
     "WEAKSPOT_MAX_DURATION",
+    "WEAKSPOT_MAX_EXECUTIONS",
+    "WEAKSPOT_MAX_THREADS",
     "WEAKSPOT_REPLAY",
     "WEAKSPOT_LOG",
     "WEAKSPOT_STATS",

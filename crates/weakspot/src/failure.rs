@@ -40,6 +40,16 @@ pub struct RacingAccess {
     pub makes: bool,
     /// Where.
     pub place: SourcePlace,
+    /// When, if it is no event itself.
+    pub(crate) moment: Option<PlainMoment>,
+}
+
+/// When plain memory was accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlainMoment {
+    pub(crate) place: Place,
+    /// Events of the run that had happened before.
+    pub(crate) events: u32,
 }
 
 /// What went wrong in an execution.
@@ -108,14 +118,22 @@ impl Failure {
         failure
     }
 
-    pub(crate) fn race(thread: u32, writes: bool, place: Place, other: Access) -> Self {
-        let first =
-            RacingAccess { thread: other.thread, writes: other.writes, makes: false, place: other.place.into() };
-        Self::race_with(thread, writes, place, first)
+    pub(crate) fn race(thread: u32, writes: bool, moment: PlainMoment, other: Access) -> Self {
+        let Access { thread: by, writes: wrote, place, events, .. } = other;
+        let then = Some(PlainMoment { place, events });
+        let first = RacingAccess { thread: by, writes: wrote, makes: false, place: place.into(), moment: then };
+        Self::race_with(thread, writes, moment.place, Some(moment), first)
     }
 
-    pub(crate) fn race_with(thread: u32, writes: bool, place: Place, first: RacingAccess) -> Self {
-        let second = RacingAccess { thread, writes, makes: false, place: place.into() };
+    /// The second access is an event, or was made at this moment.
+    pub(crate) fn race_with(
+        thread: u32,
+        writes: bool,
+        place: Place,
+        moment: Option<PlainMoment>,
+        first: RacingAccess,
+    ) -> Self {
+        let second = RacingAccess { thread, writes, makes: false, place: place.into(), moment };
         let name = |access: &RacingAccess| match (access.makes, access.writes) {
             (true, _) => "making before",
             (false, true) => "write at",
@@ -135,20 +153,25 @@ impl Failure {
     }
 
     /// A thread accesses memory while another access of its own is not over; each is whether it writes, and where.
-    pub(crate) fn overlap(thread: u32, first: (bool, Place), second: (bool, Place)) -> Self {
-        let access =
-            |(writes, place): (bool, Place)| RacingAccess { thread, writes, makes: false, place: place.into() };
+    pub(crate) fn overlap(thread: u32, first: (bool, PlainMoment), second: (bool, PlainMoment)) -> Self {
+        let access = |(writes, moment): (bool, PlainMoment)| RacingAccess {
+            thread,
+            writes,
+            makes: false,
+            place: moment.place.into(),
+            moment: Some(moment),
+        };
         let verb = |writes| if writes { "writes" } else { "reads" };
         let message = format!(
             "two accesses of one thread overlap: it {} a cell at {} while it still {} it at {}",
             verb(second.0),
-            SourcePlace::from(second.1),
+            SourcePlace::from(second.1.place),
             verb(first.0),
-            SourcePlace::from(first.1),
+            SourcePlace::from(first.1.place),
         );
         let kind = FailureKind::Race { first: access(first), second: access(second) };
-        let mut failure = Self::new(kind, message).of_thread(thread).at(Some(second.1.into()));
-        failure.static_place = Some(second.1);
+        let mut failure = Self::new(kind, message).of_thread(thread).at(Some(second.1.place.into()));
+        failure.static_place = Some(second.1.place);
         failure
     }
 

@@ -264,7 +264,7 @@ impl Search<'_, '_> {
             Rest::Deadlock => self.runtime.deadlock(),
             Rest::Livelock => self.runtime.livelock(),
         };
-        let timeline = Timeline::of_run(self.runtime);
+        let timeline = Timeline::of_failed_run(self.runtime, &failure);
         let log = &self.runtime.state().log;
         Some(Ended::Badly(Box::new(Harm {
             failure,

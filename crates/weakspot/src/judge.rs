@@ -247,7 +247,8 @@ impl<'b> Judge<'b> {
         }
         // Of the orders that the run could have had, that of the schedule.
         let order = self.lineariser.order();
-        let timeline = Timeline::of(happened_in(graph, order, runtime).map(|(_, happened)| happened), runtime);
+        let happened = happened_in(graph, order, runtime).map(|(_, happened)| happened);
+        let timeline = Timeline::of_failure(happened, runtime, &failure);
         self.stop(failure, schedule, timeline)
     }
 
@@ -422,7 +423,8 @@ impl Visitor<Live<'_>> for Judge<'_> {
         let moves: Vec<Move> =
             steps.iter().filter_map(step_of).map(|(thread, choice)| Move::Step { thread, choice }).collect();
         let schedule = impact::sc_schedule(self.builder.model, &moves);
-        self.stop(failure, schedule, Timeline::of_run(runtime))
+        let timeline = Timeline::of_failed_run(runtime, &failure);
+        self.stop(failure, schedule, timeline)
     }
 
     fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {

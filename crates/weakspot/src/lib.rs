@@ -59,6 +59,8 @@
 //! | `WEAKSPOT_REPLAY` | run one schedule, as a report prints it |
 //! | `WEAKSPOT_MAX_PREEMPTIONS` | for models with too many executions: only those with so few preemptions |
 //! | `WEAKSPOT_MAX_DURATION` | give up after so many seconds |
+//! | `WEAKSPOT_MAX_EXECUTIONS` | give up after so many executions |
+//! | `WEAKSPOT_MAX_THREADS` | threads a model may have |
 //! | `WEAKSPOT_JOBS` | workers, 0 for all cores: see [`Builder::jobs`] |
 //! | `WEAKSPOT_LOG` | print a report for models that do not fail, too |
 //!

@@ -16,7 +16,7 @@ use crate::jobs::Busy;
 use crate::judge::{Found, Judge, borderlines};
 use crate::repetition::Difference;
 use crate::report::{Bound, LoopLeftOut, Report, Verdict};
-use crate::rt::lane::Operation;
+use crate::rt::lane::{Operation, call_of};
 use crate::rt::runtime::{Body, Runtime};
 use crate::rt::statics::Claim;
 use crate::rt::system::Live;
@@ -70,7 +70,8 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
         (judge.report.failure, judge.report.timeline) = (Some(first), None);
     }
     judge.report.left_out = runtime.loops_left_out.take().into_iter().map(LoopLeftOut::from).collect();
-    judge.report.exhaustive &= judge.report.left_out.is_empty();
+    // A model that does not repeat itself, or fails only sometimes, may do more than was seen.
+    judge.report.exhaustive &= judge.report.left_out.is_empty() && judge.report.failure.is_none();
     let nothing_ends = judge.report.executions == 0 && judge.report.blocked > 0;
     if nothing_ends && judge.report.failure.is_none() && judge.report.left_out.is_empty() {
         judge.report.exhaustive = false;
@@ -107,6 +108,14 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     if report.failure.is_some() {
         report.notes.extend(runtime.note_of_foreigners());
     }
+    let missed =
+        builder.strengthened.iter().map(|(place, _)| place).filter(|place| !runtime.strengthened.has_met(place));
+    report.notes.extend(missed.map(|place| {
+        format!(
+            "`Builder::strengthened` names {place}, but no operation that was explored is there, so this changes nothing. A \
+             place is the file as the compiler names it, the line, and the column at which the name of the method begins"
+        )
+    }));
     report.note_observed(&runtime);
     report.elapsed = start.elapsed();
     report.verdict = verdict(&report);
@@ -362,7 +371,7 @@ fn not_deterministic(runtime: &Runtime, divergence: Divergence) -> Failure {
         divergence.thread.0,
         divergence.event,
         kind_name(divergence.was),
-        lane.what
+        call_of(lane.what)
     );
     Failure::new(FailureKind::NotDeterministic, message)
         .of_thread(u32::from(divergence.thread.0))

@@ -132,7 +132,10 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
         Err(why) => Some(no_schedule(format!("`{schedule}` is not a schedule of weakspot: {why}"))),
         Ok(parsed) => run_until_known(builder, runtime, &parsed, goes_on(schedule)),
     };
-    report.timeline = Some(Timeline::of_run(runtime));
+    report.timeline = Some(match &report.failure {
+        Some(failure) => Timeline::of_failed_run(runtime, failure),
+        None => Timeline::of_run(runtime),
+    });
     report.executions = 1;
     report.runs = 1;
     report.elapsed = start.elapsed();

@@ -308,6 +308,32 @@ impl Report {
         is_one_schedule || !self.violations.is_empty() || !self.left_out.is_empty() || !self.notes.is_empty()
     }
 
+    /// What a test that does not fail prints: the report, if there are notes or it was asked for (`all`); one line, if not
+    /// everything was explored; otherwise nothing.
+    pub fn remark(&self, all: bool) -> Option<String> {
+        if all || self.has_notes() {
+            return Some(self.to_string());
+        }
+        let Verdict::Bounded(bound) = self.verdict else { return None };
+        let thread = std::thread::current();
+        let name = thread.name().filter(|name| *name != "main").map(|name| format!("{name}: ")).unwrap_or_default();
+        Some(format!("weakspot: {name}nothing found {}: {}", bound_text(bound), self.extent()))
+    }
+
+    /// How much was explored.
+    fn extent(&self) -> String {
+        let more = if self.blocked > 0 { format!(" (and {} that ended blocked)", self.blocked) } else { String::new() };
+        // Branches are taken to be equally large, and what comes first is small as a rule.
+        let all = match self.guess() {
+            _ if self.exhaustive => "all of them".to_owned(),
+            Some(guess) if guess < 1e5 => format!("not all: a guess at their number is {guess:.0}, or many more"),
+            Some(guess) => format!("not all: a guess at their number is {guess:.0e}, or many more"),
+            None => "not all".to_owned(),
+        };
+        let executions = if self.executions == 1 { "execution" } else { "executions" };
+        format!("{} {executions}{more}, {all}, in {:.3?}", self.executions, self.elapsed)
+    }
+
     fn model_name(&self) -> &'static str {
         match self.model {
             MemoryModel::Sc => "SC",
@@ -555,14 +581,6 @@ impl fmt::Display for Report {
         for LoopLeftOut { place, why } in &self.left_out {
             write!(f, "\n\nnote: the loop at {place} {why}")?;
         }
-        let more = if self.blocked > 0 { format!(" (and {} that ended blocked)", self.blocked) } else { String::new() };
-        let all = match self.guess() {
-            _ if self.exhaustive => "all of them".to_owned(),
-            Some(guess) if guess < 1e5 => format!("of perhaps {guess:.0}"),
-            Some(guess) => format!("of perhaps {guess:.0e}"),
-            None => "not all".to_owned(),
-        };
-        let executions = if self.executions == 1 { "execution" } else { "executions" };
-        write!(f, "\n\n{} {executions}{more}, {all}, in {:.3?}", self.executions, self.elapsed)
+        write!(f, "\n\n{}", self.extent())
     }
 }

@@ -417,7 +417,8 @@ impl<'b, 'r> Search<'b, 'r> {
     /// The run fails.
     fn stop(&mut self, failure: Failure) -> ControlFlow<()> {
         let schedule = sc_schedule(self.runtime.model, &self.moves);
-        self.judge.stop(failure, schedule, Timeline::of_run(self.runtime))
+        let timeline = Timeline::of_failed_run(self.runtime, &failure);
+        self.judge.stop(failure, schedule, timeline)
     }
 
     fn take_quiet_steps(&mut self, machine: &mut Buffered<'_, Live<'r>>) {

@@ -4,9 +4,9 @@ mod layout;
 
 use std::fmt;
 
-use crate::failure::SourcePlace;
+use crate::failure::{Failure, FailureKind, PlainMoment, RacingAccess, SourcePlace};
 use crate::rt::Place;
-use crate::rt::lane::{Happened, Operation};
+use crate::rt::lane::{CONTINUES, Happened, Operation};
 use crate::rt::runtime::Runtime;
 use crate::rt::waiting::put_endless;
 
@@ -19,6 +19,8 @@ pub struct Moment {
     pub text: String,
     /// Where in the source.
     pub place: SourcePlace,
+    /// Is it not the first event of its call?
+    pub(crate) continues: bool,
 }
 
 /// An execution, in order.
@@ -35,6 +37,32 @@ impl Timeline {
     pub(crate) fn of_run(runtime: &Runtime) -> Self {
         let log = runtime.state().log.clone();
         Self::of(log.into_iter(), runtime)
+    }
+
+    /// The same, of a run that has failed.
+    pub(crate) fn of_failed_run(runtime: &Runtime, failure: &Failure) -> Self {
+        let log = runtime.state().log.clone();
+        Self::of_failure(log.into_iter(), runtime, failure)
+    }
+
+    /// What happened in the run that was made last, in another order, and how it failed: accesses to plain memory that race
+    /// are no events, and stand where they happened.
+    pub(crate) fn of_failure(happened: impl Iterator<Item = Happened>, runtime: &Runtime, failure: &Failure) -> Self {
+        let mut happened: Vec<Happened> = happened.collect();
+        if let FailureKind::Race { first, second } = &failure.kind {
+            // The first one is put right behind the event that its thread had done before. The second one is the last thing
+            // that happened.
+            if let Some(moment) = first.moment {
+                let by_then = &runtime.state().log[..moment.events as usize];
+                let own = |happened: &&Happened| happened.thread == first.thread;
+                let events = by_then.iter().filter(own).count();
+                let own = happened.iter().enumerate().filter(|(_, happened)| own(happened));
+                let at = own.take(events).last().map_or(0, |(before, _)| before + 1);
+                happened.insert(at, plain_access(first, moment));
+            }
+            happened.extend(second.moment.map(|moment| plain_access(second, moment)));
+        }
+        Self::of(happened.into_iter(), runtime)
     }
 
     /// What happened in the run that was made last, in another order.
@@ -70,6 +98,8 @@ impl Timeline {
     }
 }
 
+pub(crate) use layout::width_of_terminal;
+
 /// What a thread is called.
 pub(crate) fn thread_name(number: usize, name: Option<&str>) -> String {
     match (number, name) {
@@ -77,6 +107,13 @@ pub(crate) fn thread_name(number: usize, name: Option<&str>) -> String {
         (0, None) => "thread 0 (main)".to_owned(),
         (_, None) => format!("thread {number}"),
     }
+}
+
+fn plain_access(access: &RacingAccess, moment: PlainMoment) -> Happened {
+    let what = if access.writes { "plain write" } else { "plain read" };
+    let PlainMoment { place, .. } = moment;
+    let operation = Operation::Plain;
+    Happened { thread: access.thread, operation, what, place, result: 0, written: None, after_change: false }
 }
 
 fn moment(happened: &Happened) -> Option<Moment> {
@@ -104,7 +141,8 @@ fn moment(happened: &Happened) -> Option<Moment> {
         Operation::Begin(_) | Operation::End(_) | Operation::Open(_) => return None,
         _ => what.to_owned(),
     };
-    Some(Moment { thread, text, place: SourcePlace::from(place as Place) })
+    let continues = what.starts_with(CONTINUES);
+    Some(Moment { thread, text, place: SourcePlace::from(place as Place), continues })
 }
 
 /// Of a long execution the last moments are shown.
@@ -112,6 +150,6 @@ const MOST_MOMENTS: usize = 80;
 
 impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        layout::write(f, self, MOST_MOMENTS, layout::width_of_terminal())
+        layout::write(f, self, MOST_MOMENTS, width_of_terminal())
     }
 }

@@ -60,6 +60,8 @@ fn good_values_are_taken() {
         ("WEAKSPOT_JOBS", vec!["0", "1", " 3 ", "1000000", ""]),
         ("WEAKSPOT_MAX_PREEMPTIONS", vec!["0", "1", "4294967295", ""]),
         ("WEAKSPOT_MAX_DURATION", vec!["60", " 0.5 ", "1e3", ""]),
+        ("WEAKSPOT_MAX_EXECUTIONS", vec!["60", "18446744073709551615", ""]),
+        ("WEAKSPOT_MAX_THREADS", vec!["2", " 60 ", "1000000", ""]),
         ("WEAKSPOT_LOG", vec!["0", "off", "1", "anything", ""]),
         ("WEAKSPOT_REPLAY", vec![""]),
         ("WEAKSPOT_STATS", vec![""]),
@@ -80,6 +82,8 @@ fn bad_values_are_named_where_the_model_is_started() {
         ("WEAKSPOT_MODEL", vec!["arm", "0", "tso,pso"]),
         ("WEAKSPOT_JOBS", vec!["many", "-1", "1.5", "99999999999999999999999"]),
         ("WEAKSPOT_MAX_DURATION", vec!["soon", "-1", "NaN", "inf", "1e99"]),
+        ("WEAKSPOT_MAX_EXECUTIONS", vec!["few", "-1", "1.5", "18446744073709551616"]),
+        ("WEAKSPOT_MAX_THREADS", vec!["few", "-1", "1.5"]),
         ("WEAKSPOT_MAX_PREEMPTIONS", vec!["few", "-1", "2x", "4294967296"]),
     ] {
         for value in values {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::cargo::Command;
-use super::{Start, only_test, quoted};
+use super::{Start, name_in_runner, only_test, quoted};
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
@@ -135,7 +135,21 @@ fn what_is_no_test_of_cargo_is_run_as_it_was() {
     assert_eq!(start.command(), "/w/target/debug/examples/lock smoke --exact");
     start.executable = Some(PathBuf::from("/w/doctest/rust_out"));
     start.test = None;
-    assert_eq!(start.command(), "cargo test --doc");
+    let line = |start: &Start| start.command().lines().next().map(str::to_owned).unwrap_or_default();
+    assert_eq!(line(&start), "cargo test --doc");
+    start.doc_test = Some("src/lock.rs".to_owned());
+    assert_eq!(line(&start), "cargo test --doc -- src/lock.rs");
+    start.doc_test = Some("9)".to_owned());
+    assert_eq!(line(&start), "cargo test --doc -- \"9)\"");
+}
+
+#[test]
+fn a_documentation_test_has_its_name_from_its_runner() {
+    let runner = "mod __doctest_0 {\npub const TEST: … new_doctest(\n\"src/lib.rs - (line 1)\", false, \"src/lib.rs\", 1,\n}\n\
+                  mod __doctest_1 {\npub const TEST: … new_doctest(\n\"src/lib.rs - Lock (line 9)\", false, 9,\n}\n";
+    assert_eq!(name_in_runner(runner, 0), Some("src/lib.rs - (line 1)".to_owned()));
+    assert_eq!(name_in_runner(runner, 1), Some("src/lib.rs - Lock (line 9)".to_owned()));
+    assert_eq!(name_in_runner(runner, 2), None);
 }
 
 #[test]

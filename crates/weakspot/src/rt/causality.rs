@@ -16,6 +16,7 @@ mod narrow;
 
 use super::Place;
 use super::objects::NO_BIRTH;
+use crate::failure::PlainMoment;
 
 /// No clock.
 const NO_CLOCK: u32 = u32::MAX;
@@ -150,6 +151,8 @@ pub(crate) struct Access {
     time: u32,
     pub(crate) place: Place,
     pub(crate) writes: bool,
+    /// Events of the run before it.
+    pub(crate) events: u32,
 }
 
 /// What an access to plain memory races with.
@@ -536,7 +539,7 @@ impl Causality {
     }
 
     /// An access to plain memory; what it races with, if anything.
-    pub(crate) fn access(&mut self, thread: u32, plain: u32, writes: bool, place: Place) -> Result<(), Racing> {
+    pub(crate) fn access(&mut self, thread: u32, plain: u32, writes: bool, moment: PlainMoment) -> Result<(), Racing> {
         self.catch_up();
         let Plain { birth, write, reads } = self.plains[plain as usize];
         match write {
@@ -546,7 +549,8 @@ impl Causality {
             _ => {}
         }
         let time = self.threads.entry(Self::knows(thread), thread);
-        let access = Access { thread, time, place, writes };
+        let PlainMoment { place, events } = moment;
+        let access = Access { thread, time, place, writes, events };
         if writes {
             self.reads_before(reads, thread).map_err(Racing::Access)?;
             self.plains[plain as usize] = Plain { birth, write: Some(access), reads: u32::MAX };

@@ -81,7 +81,7 @@ impl Operation {
             | Self::Join { .. }
             | Self::Open(_)
             | Self::Pass(_) => true,
-            Self::Absent | Self::Commit(_) | Self::Ended | Self::Failed => false,
+            Self::Absent | Self::Commit(_) | Self::Plain | Self::Ended | Self::Failed => false,
         }
     }
 }

@@ -102,6 +102,8 @@ pub(crate) enum Operation {
     Pass(u32),
     /// A store to this object reaches memory (in reports of relaxed executions).
     Commit(u32),
+    /// Plain memory is accessed (in reports of data races).
+    Plain,
     /// Over.
     Ended,
     /// Panicked, raced, …: see the failure of the run.
@@ -131,6 +133,14 @@ impl Operation {
             _ => return None,
         })
     }
+}
+
+/// What an event is called begins with this if it is not the first one of its call.
+pub(crate) const CONTINUES: &str = "… ";
+
+/// What the call is called that an event belongs to.
+pub(crate) fn call_of(what: &'static str) -> &'static str {
+    what.strip_prefix(CONTINUES).unwrap_or(what)
 }
 
 /// One event of a run, for reports.

@@ -73,7 +73,7 @@ impl Runtime {
             if state.knows_birth(thread, birth) { None } else { state.maker(birth) }
         };
         if let Some(maker) = maker {
-            self.fail_with(Failure::race_with(thread, writes, place, maker));
+            self.fail_with(Failure::race_with(thread, writes, place, None, maker));
         }
     }
 }
@@ -102,7 +102,7 @@ impl State {
     pub(super) fn maker(&self, birth: u32) -> Option<RacingAccess> {
         let Birth { thread, events, .. } = self.births[birth as usize];
         let next = self.log[events..].iter().find(|happened| happened.thread == thread)?;
-        Some(RacingAccess { thread, writes: true, makes: true, place: next.place.into() })
+        Some(RacingAccess { thread, writes: true, makes: true, place: next.place.into(), moment: None })
     }
 }
 

@@ -1,8 +1,9 @@
 //! Operations that are made stronger at run time, to try out what helps: see [`crate::strengthen`].
 
 use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Place, Runtime};
 use crate::failure::SourcePlace;
@@ -23,12 +24,19 @@ pub(crate) struct Strengthened {
     changes: RefCell<Vec<(SourcePlace, Change)>>,
     /// What is known of places, by their addresses: one place may have several.
     known: RefCell<FxHashMap<usize, Strength>>,
+    /// Those of the changes that were ever made, by any worker.
+    pub(super) met: Arc<Mutex<FxHashSet<SourcePlace>>>,
 }
 
 impl Strengthened {
     /// All of them.
     pub(crate) fn changes(&self) -> Vec<(SourcePlace, Change)> {
         self.changes.borrow().clone()
+    }
+
+    /// Has an operation been met at this place?
+    pub(crate) fn has_met(&self, place: &SourcePlace) -> bool {
+        self.met.lock().unwrap_or_else(PoisonError::into_inner).contains(place)
     }
 }
 
@@ -55,6 +63,9 @@ impl Runtime {
             let is_here = |known: &SourcePlace| {
                 (known.file.as_str(), known.line, known.column) == (place.file(), place.line(), place.column())
             };
+            if let Some((known, _)) = changes.iter().find(|(known, _)| is_here(known)) {
+                self.strengthened.met.lock().unwrap_or_else(PoisonError::into_inner).insert(known.clone());
+            }
             let has = |change| changes.iter().any(|(known, made)| *made == change && is_here(known));
             Strength {
                 release: has(Change::Release),

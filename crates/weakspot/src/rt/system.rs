@@ -183,7 +183,7 @@ impl System for Live<'_> {
             Operation::Begin(object) | Operation::Join { end: object, .. } | Operation::Pass(object) => {
                 Pending::Await(cell(object))
             }
-            Operation::Ended | Operation::Commit(_) => Pending::Ended,
+            Operation::Ended | Operation::Commit(_) | Operation::Plain => Pending::Ended,
             Operation::Failed => Pending::Failed,
         }
     }

@@ -9,7 +9,7 @@ use super::objects::{NO_BIRTH, Stamp};
 use super::runtime::Company;
 use super::slot::{Memory, Slot};
 use super::{Place, Runtime, current};
-use crate::failure::{Failure, RacingAccess};
+use crate::failure::{Failure, PlainMoment, RacingAccess};
 
 /// Plain memory: reads and writes of it are checked for data races in a model, and cost nothing outside.
 #[derive(Debug, Default)]
@@ -49,7 +49,8 @@ impl Tracked {
             return;
         }
         let thread = runtime.thread.get();
-        let mine = Unfinished { stamp: self.stamp.load(Ordering::Relaxed), thread, writes, place };
+        let moment = runtime.plain_moment(place);
+        let mine = Unfinished { stamp: self.stamp.load(Ordering::Relaxed), thread, writes, moment };
         let other = {
             let open = &mut runtime.state().open;
             let other = open.iter().copied().find(|other| other.is_of(&mine) && (other.writes || writes));
@@ -57,7 +58,7 @@ impl Tracked {
             other
         };
         if let Some(other) = other {
-            runtime.fail_with(Failure::overlap(thread, (other.writes, other.place), (writes, place)));
+            runtime.fail_with(Failure::overlap(thread, (other.writes, other.moment), (writes, moment)));
         }
     }
 
@@ -83,6 +84,7 @@ impl Tracked {
         }
         let thread = runtime.thread.get();
         let (stamp, run) = (self.stamp.load(Ordering::Relaxed), runtime.run.get());
+        let moment = runtime.plain_moment(place);
         let race = {
             let mut state = runtime.state();
             let plain = if stamp >> NUMBER_BITS == run {
@@ -101,11 +103,11 @@ impl Tracked {
                 }
                 plain
             };
-            match state.causality.access(thread, plain, writes, place) {
+            match state.causality.access(thread, plain, writes, moment) {
                 Ok(()) => None,
-                Err(Racing::Access(other)) => Some(Failure::race(thread, writes, place, other)),
+                Err(Racing::Access(other)) => Some(Failure::race(thread, writes, moment, other)),
                 Err(Racing::Making(birth)) => {
-                    state.maker(birth).map(|maker| Failure::race_with(thread, writes, place, maker))
+                    state.maker(birth).map(|maker| Failure::race_with(thread, writes, place, Some(moment), maker))
                 }
             }
         };
@@ -115,13 +117,20 @@ impl Tracked {
     }
 }
 
+impl Runtime {
+    /// Now.
+    fn plain_moment(&self, place: Place) -> PlainMoment {
+        PlainMoment { place, events: self.state().log.len() as u32 }
+    }
+}
+
 /// An access that has begun.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unfinished {
     stamp: u64,
     thread: u32,
     writes: bool,
-    place: Place,
+    moment: PlainMoment,
 }
 
 impl Unfinished {
@@ -176,7 +185,8 @@ impl Open {
 
     fn note_end(&self, runtime: &Runtime) {
         let &Self { ref memory, thread, writes, place, .. } = self;
-        let mine = Unfinished { stamp: memory.stamp.load(Ordering::Relaxed), thread, writes, place };
+        let moment = runtime.plain_moment(place);
+        let mine = Unfinished { stamp: memory.stamp.load(Ordering::Relaxed), thread, writes, moment };
         let open = &mut runtime.state().open;
         if let Some(at) = open.iter().rposition(|other| other.is_of(&mine) && other.writes == mine.writes) {
             open.swap_remove(at);
@@ -205,7 +215,8 @@ fn access_object(runtime: &Runtime, object: u32, writes: bool, place: Place) {
         other.and_then(|other| last_access(&state.log, other, object, !writes))
     };
     if let Some(other) = race {
-        runtime.fail_with(Failure::race_with(thread, writes, place, other));
+        let moment = runtime.plain_moment(place);
+        runtime.fail_with(Failure::race_with(thread, writes, place, Some(moment), other));
     }
 }
 
@@ -218,7 +229,8 @@ fn last_access(log: &[Happened], thread: u32, object: u32, written: bool) -> Opt
             Operation::Rmw { object: of, .. } if of == object => happened.written.is_some(),
             _ => return None,
         };
-        (writes || !written).then(|| RacingAccess { thread, writes, makes: false, place: happened.place.into() })
+        let place = happened.place.into();
+        (writes || !written).then_some(RacingAccess { thread, writes, makes: false, place, moment: None })
     })
 }
 

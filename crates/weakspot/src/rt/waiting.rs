@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::Place;
-use super::lane::{Happened, Lane, Operation};
+use super::lane::{Happened, Lane, Operation, call_of};
 use super::runtime::Runtime;
 use super::state::State;
 use crate::failure::{Failure, FailureKind};
@@ -63,9 +63,9 @@ impl Runtime {
                 Operation::Rmw { .. } if lane.what == BLOCK_ON => {
                     "waits in `block_on` for a call of its waker".to_owned()
                 }
-                Operation::Rmw { .. } | Operation::Pass(_) => format!("waits in {}", lane.what),
+                Operation::Rmw { .. } | Operation::Pass(_) => format!("waits in {}", call_of(lane.what)),
                 _ if lane.marker != 0 => "waits in a loop for a value that nobody will write".to_owned(),
-                _ => format!("is about to {}", lane.what),
+                _ => format!("is about to {}", call_of(lane.what)),
             };
             let _ = write!(text, "\n  {} {waits_for}, at {}", name_of(&state, number as u32), lane.place);
             if let Operation::Rmw { object, .. } = lane.operation {

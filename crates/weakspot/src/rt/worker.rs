@@ -2,6 +2,8 @@
 //!
 //! A [`Runtime`] cannot be sent to another OS thread; what it takes to make one like it can.
 
+use std::sync::{Arc, Mutex};
+
 use rustc_hash::FxHashSet;
 use weakspot_model::buffer::MemoryModel;
 
@@ -40,6 +42,7 @@ impl Runtime {
             fair: self.fair.get(),
             body: self.body.clone(),
             strengthened: self.strengthened.changes(),
+            met: Arc::clone(&self.strengthened.met),
             observed: self.counts.borrow().observed.clone(),
             ending_loops: self.ending_loops.borrow().clone(),
             incomplete: self.incomplete.borrow().clone(),
@@ -59,6 +62,7 @@ pub(crate) struct Worker {
     fair: bool,
     body: Body,
     strengthened: Vec<(SourcePlace, Change)>,
+    met: Arc<Mutex<FxHashSet<SourcePlace>>>,
     observed: Observed,
     ending_loops: FxHashSet<u32>,
     incomplete: FxHashSet<usize>,
@@ -73,6 +77,7 @@ impl Worker {
         runtime.lasting.set(self.lasting);
         runtime.fair.set(self.fair);
         runtime.strengthen(self.strengthened);
+        runtime.strengthened.met = self.met;
         runtime.counts.borrow_mut().observed = self.observed;
         *runtime.ending_loops.borrow_mut() = self.ending_loops;
         *runtime.incomplete.borrow_mut() = self.incomplete;

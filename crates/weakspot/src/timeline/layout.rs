@@ -23,7 +23,7 @@ const NUMBER: usize = 7;
 const GAP: usize = 2;
 
 /// How wide the terminal is, if there is one or `COLUMNS` says so.
-pub(super) fn width_of_terminal() -> Option<usize> {
+pub(crate) fn width_of_terminal() -> Option<usize> {
     let asked = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     asked.filter(|&columns| columns > 0).or_else(terminal::width)
 }
@@ -55,11 +55,14 @@ struct Row<'a> {
     times: usize,
 }
 
-/// What is shown: the moments, those that repeat the one before put together.
+/// What is shown: the moments, those that repeat the one before put together. A call may have several events; what follows
+/// the first of them is shown if another thread has come between.
 fn rows(shown: &[Moment]) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for moment in shown {
         match rows.last_mut() {
+            Some(Row { moment: last, .. })
+                if moment.continues && (last.thread, &last.place) == (moment.thread, &moment.place) => {}
             Some(last) if last.moment == moment => last.times += 1,
             _ => rows.push(Row { moment, times: 1 }),
         }
@@ -195,7 +198,12 @@ mod tests {
     /// A timeline of some threads, in turn. Its source is not there to be read.
     fn timeline(threads: u32, names: &str) -> Timeline {
         let place = |line| SourcePlace { file: "src/some/module.rs".to_owned(), line, column: 9 };
-        let moment = |at: u32| Moment { thread: at % threads, text: format!("store {at}"), place: place(at + 1) };
+        let moment = |at: u32| Moment {
+            thread: at % threads,
+            text: format!("store {at}"),
+            place: place(at + 1),
+            continues: false,
+        };
         let threads = (0..threads).map(|thread| format!("thread {thread}{names}")).collect();
         Timeline { moments: (0..12).map(moment).collect(), threads }
     }

@@ -33,6 +33,9 @@ const GONE: u64 = 4;
 const NO_RECEIVER: u64 = 1;
 const ONE_SLOT: u64 = 2;
 
+/// What a `try_send` is called in its later events: see [`CONTINUES`](crate::rt::lane::CONTINUES).
+const AGAIN: &str = "… SyncSender::try_send";
+
 struct Slot<T> {
     state: Word,
     /// Never contended: its sender writes it before `FULL`, the receiver takes it after.
@@ -86,10 +89,10 @@ impl<T> Channel<T> {
 
     /// Takes the next slot, if `allowed` for the present number of slots. `None`: the receiver is gone or not allowed.
     #[track_caller]
-    fn claim(&self, allowed: impl Fn(usize) -> bool) -> Option<usize> {
+    fn claim(&self, what: &'static str, allowed: impl Fn(usize) -> bool) -> Option<usize> {
         let refused = |tail: u64| tail & NO_RECEIVER != 0 || !allowed((tail / ONE_SLOT) as usize);
         let step = |tail| if refused(tail) { Step::Keep } else { Step::Write(tail + ONE_SLOT) };
-        let tail = self.tail.update("Sender::send", Sync::AcqRel, step);
+        let tail = self.tail.update(what, Sync::AcqRel, step);
         if refused(tail) {
             return None;
         }
@@ -100,7 +103,8 @@ impl<T> Channel<T> {
 
     #[track_caller]
     pub(super) fn send(&self, message: T) -> Result<(), SendError<T>> {
-        let Some(index) = self.claim(|_| true) else { return Err(SendError(message)) };
+        let what = if self.bound.is_some() { "SyncSender::send" } else { "Sender::send" };
+        let Some(index) = self.claim(what, |_| true) else { return Err(SendError(message)) };
         if !self.wait_for_room(index) {
             return Err(SendError(message));
         }
@@ -117,7 +121,11 @@ impl<T> Channel<T> {
     /// False if the receiver goes away first.
     #[track_caller]
     fn wait_for_room(&self, index: usize) -> bool {
-        self.blocker(index).is_none_or(|slot| await_taken(&slot.state) == TAKEN)
+        // No closure: it would be the place of what happens in it.
+        match self.blocker(index) {
+            Some(slot) => await_taken(&slot.state) == TAKEN,
+            None => true,
+        }
     }
 
     /// A message that was on its way when the receiver went away (`is_sent`) is dropped.
@@ -126,7 +134,8 @@ impl<T> Channel<T> {
         let slot = self.slot(index);
         slot.put(message);
         let step = |state| if state == GONE { Step::Keep } else { Step::Write(FULL) };
-        match slot.state.update("Sender::send", Sync::AcqRel, step) {
+        let what = if self.bound.is_some() { "… SyncSender::send" } else { "… Sender::send" };
+        match slot.state.update(what, Sync::AcqRel, step) {
             GONE if is_sent => {
                 drop(slot.message());
                 Ok(())
@@ -146,16 +155,19 @@ impl<T> Channel<T> {
     pub(super) fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         if self.bound == Some(0) {
             let awaited = self.receiver_waits.get("SyncSender::try_send", Sync::Acquire) as usize;
-            let Some(index) = self.claim(|next| next + 1 == awaited) else { return Err(self.refusal(message)) };
+            let Some(index) = self.claim(AGAIN, |next| next + 1 == awaited) else {
+                return Err(self.refusal(message));
+            };
             return Ok(self.fill(index, message, true)?);
         }
         loop {
             let index = (self.tail.get("SyncSender::try_send", Sync::Acquire) / ONE_SLOT) as usize;
-            let full = |slot: Arc<Slot<T>>| slot.state.get("SyncSender::try_send", Sync::Acquire) != TAKEN;
-            if self.blocker(index).is_some_and(full) {
+            if let Some(slot) = self.blocker(index)
+                && slot.state.get(AGAIN, Sync::Acquire) != TAKEN
+            {
                 return Err(self.refusal(message));
             }
-            if let Some(index) = self.claim(|now| now == index) {
+            if let Some(index) = self.claim(AGAIN, |now| now == index) {
                 return Ok(self.fill(index, message, true)?);
             }
             if self.is_receiver_gone() {
@@ -171,7 +183,7 @@ impl<T> Channel<T> {
 
     #[track_caller]
     fn is_receiver_gone(&self) -> bool {
-        self.tail.get("SyncSender::try_send", Sync::Acquire) & NO_RECEIVER != 0
+        self.tail.get(AGAIN, Sync::Acquire) & NO_RECEIVER != 0
     }
 
     /// The last sender is gone.
@@ -188,7 +200,8 @@ impl<T> Channel<T> {
             self.receiver_waits.update("Receiver::recv", Sync::AcqRel, |_| Step::Write(index as u64 + 1));
         }
         let slot = self.slot(index);
-        let state = slot.state.update("Receiver::recv", Sync::AcqRel, |state| match state {
+        let what = if self.bound == Some(0) { "… Receiver::recv" } else { "Receiver::recv" };
+        let state = slot.state.update(what, Sync::AcqRel, |state| match state {
             EMPTY => Step::Block,
             _ => self.take(state),
         });
@@ -215,8 +228,8 @@ impl<T> Channel<T> {
     /// is sent when it is there.
     #[track_caller]
     fn is_on_its_way(&self, index: usize) -> bool {
-        let claimed = || self.tail.get("Receiver::try_recv", Sync::Acquire) / ONE_SLOT;
-        self.bound != Some(0) && claimed() as usize > index
+        let what = "… Receiver::try_recv";
+        self.bound != Some(0) && (self.tail.get(what, Sync::Acquire) / ONE_SLOT) as usize > index
     }
 
     /// The receiver, whose next slot is `next`, is gone: no more sends, and what was sent is dropped.
@@ -226,7 +239,7 @@ impl<T> Channel<T> {
         let tail = self.tail.update("the Receiver's drop", Sync::AcqRel, step);
         for index in next..(tail / ONE_SLOT) as usize {
             let slot = self.slot(index);
-            let state = slot.state.update("the Receiver's drop", Sync::AcqRel, |_| Step::Write(GONE));
+            let state = slot.state.update("… the Receiver's drop", Sync::AcqRel, |_| Step::Write(GONE));
             if state == FULL && self.bound != Some(0) {
                 drop(slot.message());
             }
@@ -236,7 +249,7 @@ impl<T> Channel<T> {
 
 #[track_caller]
 fn await_taken(state: &Word) -> u64 {
-    state.update("SyncSender::send", Sync::Acquire, |state| match state {
+    state.update("… SyncSender::send", Sync::Acquire, |state| match state {
         TAKEN | GONE => Step::Keep,
         _ => Step::Block,
     })
