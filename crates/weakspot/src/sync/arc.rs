@@ -67,11 +67,12 @@ impl<T> Arc<T> {
     #[track_caller]
     pub fn new_cyclic<F: FnOnce(&Weak<T>) -> T>(make: F) -> Self {
         let place = Location::caller();
-        let arc = outside::Arc::new_cyclic(|weak| {
+        let arc = outside::Arc::new_cyclic(|weak: &outside::Weak<T>| {
+            counts::making(weak.as_ptr().addr(), place);
             // SAFETY: `Weak` is a transparent wrapper.
             make(unsafe { &*std::ptr::from_ref(weak).cast::<Weak<T>>() })
         });
-        counts::made(key(&arc), owners(&arc), place);
+        counts::made_at_last(key(&arc), place);
         Self::wrap(arc)
     }
 
@@ -227,7 +228,7 @@ impl<T: ?Sized> Arc<T> {
     /// The standard library's `Arc` as one of ours.
     #[track_caller]
     pub fn from_std(arc: outside::Arc<T>) -> Self {
-        counts::made(key(&arc), Owners::ONE, Location::caller());
+        counts::made(key(&arc), Location::caller());
         Self::wrap(arc)
     }
 
@@ -250,7 +251,9 @@ impl<T: ?Sized> Arc<T> {
     /// As for the standard library's.
     #[track_caller]
     pub unsafe fn increment_strong_count(pointer: *const T) {
-        counts::cloned(pointer.cast::<()>().addr(), Location::caller());
+        // SAFETY: the caller's. This one is not dropped: it is the caller's owner.
+        let arc = ManuallyDrop::new(unsafe { outside::Arc::from_raw(pointer) });
+        counts::cloned(key(&arc), &|| owners(&arc), Location::caller());
         // SAFETY: the caller's.
         unsafe { outside::Arc::increment_strong_count(pointer) }
     }
@@ -334,7 +337,7 @@ impl<T: ?Sized> Arc<T> {
 impl<T: ?Sized> Clone for Arc<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        counts::cloned(key(&self.0), Location::caller());
+        counts::cloned(key(&self.0), &|| owners(&self.0), Location::caller());
         Self::wrap(outside::Arc::clone(&self.0))
     }
 }
