@@ -49,10 +49,13 @@ impl<T: ?Sized> Weak<T> {
     #[track_caller]
     pub fn upgrade(&self) -> Option<Arc<T>> {
         if let Some(word) = counts::upgrading(self.key(), self.owners(), Location::caller()) {
-            let found = word.update("Weak::upgrade", Synchronises::Acquire, |word| {
-                if Owners::of(word).strong == 0 { Step::Keep } else { Step::Write(word + 1) }
-            });
-            if Owners::of(found).strong == 0 {
+            // std looks first: whoever finds no owner has no fence.
+            let is_gone = |word| Owners::of(word).strong == 0;
+            if word.look_first("Weak::upgrade", Synchronises::Relaxed).is_some_and(is_gone) {
+                return None;
+            }
+            let step = |word| if is_gone(word) { Step::Keep } else { Step::Write(word + 1) };
+            if is_gone(word.update("Weak::upgrade", Synchronises::Acquire, step)) {
                 return None;
             }
         }
