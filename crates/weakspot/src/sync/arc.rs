@@ -4,8 +4,9 @@
 //! the program can see it. It sees it by asking for the count (`strong_count`, `get_mut`, `try_unwrap`, `Weak::upgrade`,
 //! …) or by doing something in the destructor of the last owner, where it matters who that is. When that happens and the
 //! answer is not the same in every order, the place where the `Arc` was made is remembered as *observed* and the
-//! exploration begins anew, with the counts of the `Arc`s made there as events. Weak pointers are counted apart from that:
-//! only if the program can see how many there are (`weak_count`, `get_mut`, `make_mut`).
+//! exploration begins anew, with the counts of the `Arc`s made there as events. Whether the answer is the same in every order
+//! is the matter of `rt::owners`. Weak pointers are counted apart from that: only if the program can see how many there are
+//! (`weak_count`, `get_mut`, `make_mut`).
 
 mod io;
 mod traits;
