@@ -180,4 +180,8 @@ impl Failure {
     pub(crate) fn place(&self) -> Place {
         self.static_place.unwrap_or(Location::caller())
     }
+
+    pub(crate) fn is_race(&self) -> bool {
+        matches!(self.kind, FailureKind::Race { .. })
+    }
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
+use weakspot::cell::UnsafeCell;
 use weakspot::sync::{Arc, Weak};
-use weakspot::{Builder, Verdict, thread};
+use weakspot::{Builder, FailureKind, Verdict, thread};
 
 /// All results of a model that is correct.
 fn results<R: Ord + Clone + Debug + Send + 'static>(body: impl Fn() -> R + Send + Sync + 'static) -> Vec<R> {
@@ -117,4 +118,241 @@ fn what_points_to_itself_may_be_gone_when_it_is_asked_for() {
         thread.join().unwrap()
     });
     assert_eq!(seen, [false, true]);
+}
+
+/// Who drops an `Arc` last knows what the others did before, but who that is depends on the order.
+#[test]
+fn nothing_is_concluded_from_who_came_last() {
+    let seen = results(|| {
+        let (first, second) = (Arc::new(0), Arc::new(0));
+        let (first_too, second_too) = (Arc::clone(&first), Arc::clone(&second));
+        let thread = thread::spawn(move || {
+            drop(first_too);
+            Arc::strong_count(&second_too)
+        });
+        drop(second);
+        drop(first);
+        thread.join().unwrap()
+    });
+    assert_eq!(seen, [1, 2]);
+    for joins_first in [false, true] {
+        let seen = results(move || {
+            let inner = Arc::new(0);
+            let outer = Arc::new(Arc::clone(&inner));
+            let other = Arc::clone(&outer);
+            let mut threads = [thread::spawn(move || drop(outer)), thread::spawn(move || drop(other))];
+            if !joins_first {
+                threads.reverse();
+            }
+            let [one, another] = threads;
+            one.join().unwrap();
+            let count = Arc::strong_count(&inner);
+            another.join().unwrap();
+            count
+        });
+        assert_eq!(seen, [1, 2], "{joins_first}");
+    }
+}
+
+/// A cell that threads share without asking.
+struct Shared(UnsafeCell<u32>);
+
+// SAFETY: a lie, for the sake of races.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn write(&self) {
+        // SAFETY: the access is checked.
+        self.0.with_mut(|value| unsafe { *value += 1 });
+    }
+}
+
+#[test]
+fn who_came_last_by_chance_has_a_race_all_the_same() {
+    let report = Builder::default().check(|| {
+        let cell = std::sync::Arc::new(Shared(UnsafeCell::new(0)));
+        let cell_too = std::sync::Arc::clone(&cell);
+        let arc = Arc::new(0);
+        let arc_too = Arc::clone(&arc);
+        let thread = thread::spawn(move || {
+            drop(arc_too);
+            cell_too.write();
+        });
+        cell.write();
+        drop(arc);
+        thread.join().unwrap();
+    });
+    let failure = report.failure.as_ref().map(|failure| &failure.kind);
+    assert!(matches!(failure, Some(FailureKind::Race { .. })), "{report}");
+}
+
+/// Cells that only the order of counts orders: that they come in this order, a relaxed atomic says.
+#[test]
+fn counts_synchronise_even_if_they_are_no_events() {
+    use weakspot::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    for upgrades in [false, true] {
+        let report = Builder::default().check(move || {
+            let cell = std::sync::Arc::new((Shared(UnsafeCell::new(0)), AtomicBool::new(false)));
+            let cell_too = std::sync::Arc::clone(&cell);
+            let arc = Arc::new(0);
+            let (arc_too, weak) = (Arc::clone(&arc), Arc::downgrade(&arc));
+            let kept = upgrades.then(|| Arc::clone(&arc));
+            let thread = thread::spawn(move || {
+                if cell_too.1.load(Relaxed) {
+                    if upgrades {
+                        weak.upgrade().unwrap();
+                    }
+                    drop(arc_too);
+                    cell_too.0.write();
+                }
+            });
+            cell.0.write();
+            drop(arc);
+            cell.1.store(true, Relaxed);
+            thread.join().unwrap();
+            drop(kept);
+        });
+        assert_eq!(report.verdict, Verdict::Safe, "{upgrades}: {report}");
+    }
+}
+
+#[test]
+fn pointers_that_others_make_meanwhile_are_seen() {
+    let beside = |act: fn(&Arc<u32>), look: fn(&Arc<u32>) -> usize| {
+        results(move || {
+            let arc = Arc::new(0);
+            thread::scope(|scope| {
+                scope.spawn(|| act(&arc));
+                look(&arc)
+            })
+        })
+    };
+    assert_eq!(beside(|arc| drop(Arc::clone(arc)), Arc::strong_count), [1, 2]);
+    assert_eq!(beside(|arc| drop(Arc::downgrade(arc)), Arc::weak_count), [0, 1]);
+    assert_eq!(beside(|arc| drop(Arc::downgrade(arc).upgrade()), Arc::strong_count), [1, 2]);
+}
+
+#[test]
+fn what_is_being_made_has_no_owner_yet() {
+    let seen = results(|| {
+        let (mut thread, mut here) = (None, None);
+        let arc = Arc::new_cyclic(|itself| {
+            let weak = Weak::clone(itself);
+            here = Some(itself.upgrade().is_some());
+            thread = Some(thread::spawn(move || {
+                let there = weak.upgrade().is_some();
+                (there, weak.strong_count())
+            }));
+        });
+        let (there, count) = thread.unwrap().join().unwrap();
+        drop(arc);
+        (here.unwrap(), there, count)
+    });
+    assert_eq!(seen, [(false, false, 0), (false, false, 1), (false, true, 1)]);
+}
+
+/// How many executions there are.
+fn executions(body: impl Fn() + Send + Sync + 'static) -> u64 {
+    let report = Builder::default().check(body);
+    assert_eq!((report.verdict, report.exhaustive), (Verdict::Safe, true), "{report}");
+    report.executions
+}
+
+/// Threads that each have a weak pointer to the same `Arc`.
+fn with_weak(threads: usize, act: fn(&Weak<u32>)) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let arc = Arc::new(1);
+        let start = |_| {
+            let weak = Arc::downgrade(&arc);
+            thread::spawn(move || act(&weak))
+        };
+        let threads: Vec<_> = (0..threads).map(start).collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_upgrade_that_always_comes_to_the_same_costs_nothing() {
+    for threads in 2..=4 {
+        assert_eq!(executions(with_weak(threads, |weak| assert_eq!(*weak.upgrade().unwrap(), 1))), 1, "{threads}");
+    }
+    let gone = || {
+        let arc = Arc::new(1);
+        let (weak, weak_too) = (Arc::downgrade(&arc), Arc::downgrade(&arc));
+        drop(arc);
+        let thread = thread::spawn(move || assert!(weak.upgrade().is_none() && weak.strong_count() == 0));
+        assert!(weak_too.upgrade().is_none() && weak_too.weak_count() == 0);
+        thread.join().unwrap();
+    };
+    assert_eq!(executions(gone), 1);
+    // Each thread has an owner of its own.
+    let owned = || {
+        let arc = Arc::new(1);
+        let start = |_| {
+            let (arc, weak) = (Arc::clone(&arc), Arc::downgrade(&arc));
+            thread::spawn(move || {
+                weak.upgrade().unwrap();
+                drop(arc);
+            })
+        };
+        let threads: Vec<_> = (0..3).map(start).collect();
+        drop(arc);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    };
+    assert_eq!(executions(owned), 1);
+}
+
+/// An owner that came of a weak pointer does not stand for one that was there at first.
+#[test]
+fn an_upgrade_does_not_rely_on_another_one() {
+    let seen = results(|| {
+        let arc = Arc::new(1);
+        let (weak, weak_too) = (Arc::downgrade(&arc), Arc::downgrade(&arc));
+        let thread = thread::spawn(move || weak_too.upgrade().is_some());
+        let dropper = thread::spawn(move || drop(arc));
+        let owner = weak.upgrade();
+        let there = thread.join().unwrap();
+        dropper.join().unwrap();
+        (owner.is_some(), there)
+    });
+    assert_eq!(seen, [(false, false), (false, true), (true, true)]);
+}
+
+#[test]
+fn an_arc_that_has_a_weak_pointer_costs_no_more_than_one_that_has_none() {
+    use weakspot::sync::atomic::{AtomicU8, Ordering::SeqCst};
+    let body = || {
+        let shared = Arc::new((AtomicU8::new(0), AtomicU8::new(0)));
+        let _weak = Arc::downgrade(&shared);
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            other.0.store(1, SeqCst);
+            drop(Arc::clone(&other));
+            other.1.load(SeqCst)
+        });
+        shared.1.store(1, SeqCst);
+        drop(Arc::clone(&shared));
+        let here = shared.0.load(SeqCst);
+        assert!(thread.join().unwrap() + here > 0);
+    };
+    assert_eq!(executions(body), 3);
+}
+
+/// A weak pointer that is older than the executions, of an `Arc` that is, too.
+#[test]
+fn weak_pointers_that_are_older_than_the_run_are_explored() {
+    let arc = Arc::new(1);
+    let weak = Arc::downgrade(&arc);
+    let seen = results(move || {
+        let _owner = &arc;
+        let weak_too = weak.clone();
+        let thread = thread::spawn(move || weak_too.upgrade().is_some());
+        let count = weak.strong_count();
+        (count, thread.join().unwrap())
+    });
+    assert_eq!(seen, [(1, true), (2, true)]);
 }

@@ -3,7 +3,7 @@
 
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::{Relaxed, SeqCst};
-use weakspot::sync::{Arc, LazyLock, Mutex, Once, OnceLock, RwLock};
+use weakspot::sync::{Arc, LazyLock, Mutex, Once, OnceLock, RwLock, Weak};
 use weakspot::{Builder, Change, MemoryModel, Report, Verdict, thread};
 
 struct Shared {
@@ -14,6 +14,15 @@ struct Shared {
     lock: Mutex<u8>,
     both: RwLock<u8>,
     counted: Arc<u8>,
+    gone: [Weak<u8>; 2],
+}
+
+/// Weak pointers to what is gone; the count of the second one is an event all the same.
+fn gone() -> [Weak<u8>; 2] {
+    let (one, other) = (Arc::new(1), Arc::new(2));
+    let weak = [Arc::downgrade(&one), Arc::downgrade(&other)];
+    assert_eq!(weak[1].strong_count(), 1);
+    weak
 }
 
 type Does = fn(&Shared);
@@ -42,6 +51,7 @@ fn announce_after(model: MemoryModel, first: impl Fn(&Arc<Shared>) + Send + Sync
             lock: Mutex::new(1),
             both: RwLock::new(1),
             counted: Arc::new(1),
+            gone: gone(),
         });
         first(&shared);
         let threads = [0, 1].map(|me| {
@@ -65,7 +75,7 @@ fn make_all(shared: &Shared) {
 
 #[test]
 fn looking_at_what_is_there_is_no_fence() {
-    let looks: [Does; 8] = [
+    let looks: [Does; 10] = [
         |_| (),
         |shared| assert!(shared.once.is_completed()),
         |shared| shared.once.call_once(|| ()),
@@ -74,6 +84,8 @@ fn looking_at_what_is_there_is_no_fence() {
         |shared| assert_eq!(*shared.cell.get_or_init(|| 2), 1),
         |shared| assert_eq!(*shared.lazy, 1),
         |shared| assert_eq!(Arc::strong_count(&shared.counted), 1),
+        |shared| assert!(shared.gone[0].upgrade().is_none()),
+        |shared| assert!(shared.gone[1].upgrade().is_none()),
     ];
     for (number, look) in looks.into_iter().enumerate() {
         for model in [MemoryModel::Tso, MemoryModel::Pso] {

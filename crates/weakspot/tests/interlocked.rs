@@ -109,6 +109,36 @@ fn a_count_before_the_store_is_no_fence_after_it() {
     }
 }
 
+/// Whether the count is an event or not.
+#[test]
+fn a_weak_pointer_that_becomes_an_owner_does() {
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        for look in [false, true] {
+            let report = Builder { model, ..Builder::default() }.check(move || {
+                let shared = Arc::new(Shared::default());
+                let (weak, weak_too) = (Arc::downgrade(&shared), Arc::downgrade(&shared));
+                if look {
+                    weak.strong_count();
+                }
+                let other = Arc::clone(&shared);
+                let thread = thread::spawn(move || {
+                    other.0.store(1, Relaxed);
+                    let _kept = weak.upgrade().unwrap();
+                    other.1.load(Relaxed)
+                });
+                shared.1.store(1, Relaxed);
+                let _kept = weak_too.upgrade().unwrap();
+                let here = shared.0.load(Relaxed);
+                assert!(thread.join().unwrap() + here > 0, "both have missed it");
+            });
+            // What is looked at first may be seen too early, before the owner is added. It does no harm.
+            let expected = if look { [Verdict::Safe, Verdict::Benign] } else { [Verdict::Safe; 2] };
+            assert!(expected.contains(&report.verdict), "{model:?}, looked at: {look}: {report}");
+            assert!(report.executions == 3 || look, "{model:?}: {report}");
+        }
+    }
+}
+
 /// Not even the fence does.
 #[test]
 fn a_count_that_nobody_looks_at_costs_no_executions() {

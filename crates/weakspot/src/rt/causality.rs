@@ -13,10 +13,12 @@
 //! is exact for each trace: happens-before depends on reads-from and release sequences alone, not on the interleaving.
 
 mod narrow;
+mod questions;
 
 use super::Place;
 use super::objects::NO_BIRTH;
 use crate::failure::PlainMoment;
+pub(crate) use questions::Question;
 
 /// No clock.
 const NO_CLOCK: u32 = u32::MAX;
@@ -199,6 +201,10 @@ enum Deed {
     Join,
     /// Does everything that was released to an object happen before what the thread does next?
     Ask,
+    /// What a thread knows is written down.
+    Mark,
+    /// A thread forgets what it has learnt since it asked a question, if the answer was no.
+    Forget,
     /// A thread has allocated memory.
     Birth,
 }
@@ -209,7 +215,8 @@ impl Deed {
         match self {
             Self::Read(_) => Some(false),
             Self::Write(_) | Self::Continue(_) | Self::Update(_) => Some(true),
-            Self::Fence(_) | Self::Start | Self::Join | Self::Ask | Self::Birth => None,
+            Self::Fence(_) | Self::Start | Self::Join => None,
+            Self::Ask | Self::Mark | Self::Forget | Self::Birth => None,
         }
     }
 }
@@ -234,6 +241,8 @@ pub(crate) struct Causality {
     /// How many questions there were, and the answers to the first of them.
     questions: u32,
     answers: Vec<bool>,
+    /// What was known to those who asked.
+    asked: Clocks,
     /// Of the threads.
     threads: Clocks,
     /// Of the objects that have released something.
@@ -246,10 +255,6 @@ pub(crate) struct Causality {
     births: Vec<(u32, u32)>,
 }
 
-/// A question that need not be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Question(u32);
-
 impl Causality {
     pub(crate) fn new() -> Self {
         Self {
@@ -257,6 +262,7 @@ impl Causality {
             applied: 0,
             questions: 0,
             answers: Vec::new(),
+            asked: Clocks::new(1),
             threads: Clocks::new(1),
             objects: Clocks::new(1),
             released: Vec::new(),
@@ -268,7 +274,7 @@ impl Causality {
 
     /// Forgets everything but its memory: there is one thread again.
     pub(crate) fn restart(&mut self) {
-        for clocks in [&mut self.threads, &mut self.objects] {
+        for clocks in [&mut self.threads, &mut self.objects, &mut self.asked] {
             clocks.stride = 1;
             clocks.lanes.clear();
         }
@@ -280,6 +286,7 @@ impl Causality {
         self.applied = 0;
         self.questions = 0;
         self.answers.clear();
+        self.asked.lanes.clear();
         self.threads.lanes.fill([0; LANES]);
         if self.threads.lanes.is_empty() {
             self.threads.resize(ROWS_OF_A_THREAD as usize);
@@ -296,6 +303,7 @@ impl Causality {
     pub(crate) fn widen(&mut self, threads: usize) {
         self.threads.widen(threads);
         self.objects.widen(threads);
+        self.asked.widen(threads);
         self.threads.resize(threads * ROWS_OF_A_THREAD as usize);
     }
 
@@ -337,13 +345,6 @@ impl Causality {
         self.note(Deed::Join, thread, ended);
     }
 
-    /// Does everything that was released to an object happen before what the thread does next? To be answered later.
-    pub(crate) fn ask(&mut self, thread: u32, object: u32) -> Question {
-        self.note(Deed::Ask, thread, object);
-        self.questions += 1;
-        Question(self.questions - 1)
-    }
-
     /// A thread allocates memory.
     #[cfg_attr(
         not(all(feature = "allocator", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static"))),
@@ -363,12 +364,6 @@ impl Causality {
     fn is_after_birth(&self, thread: u32, number: u32) -> bool {
         let (maker, time) = self.births[number as usize];
         self.threads.entry(Self::knows(thread), maker) >= time
-    }
-
-    /// The answer to a question of this run.
-    pub(crate) fn answer(&mut self, question: Question) -> bool {
-        self.catch_up();
-        self.answers[question.0 as usize]
     }
 
     /// A thread makes a store that is not in memory yet: the clock of what it releases, for the object to take later.
@@ -424,8 +419,10 @@ impl Causality {
                 Deed::Join => self.threads.join_rows(Self::knows(thread), Self::knows(other)),
                 Deed::Ask => {
                     let answer = self.is_after(thread, other);
-                    self.answers.push(answer);
+                    self.write_down(thread, answer);
                 }
+                Deed::Mark => self.write_down(thread, true),
+                Deed::Forget => self.forget_wide(thread, other),
                 Deed::Birth => self.births.push((thread, *time)),
             }
         }

@@ -1,6 +1,8 @@
 //! What is an event only where the program looks at it: reference counts (see [`crate::sync::Arc`]) and whether a thread
 //! has ended.
 
+mod weak;
+
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -8,8 +10,12 @@ use rustc_hash::FxHashMap;
 use super::causality::{Question, Sync};
 use super::objects::Object;
 use super::observed::Observed;
+use super::owners::{Act, Acted, Learnt};
 use super::runtime::Company;
 use super::{Place, Runtime, Step, Word, current};
+pub(crate) use weak::{
+    downgraded, look_at_both_by_weak, look_by_weak, made_at_last, making, upgrading, weak_added, weak_dropped,
+};
 
 /// How long an `Arc` lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,9 +36,18 @@ struct Counted {
     dropped: u32,
     /// Its counts as a state word, if they are observed: see [`Owners`].
     word: Option<Rc<Word>>,
+    /// Weak pointers are part of it.
+    counts_weak: bool,
     /// There was a weak pointer.
     had_weak: bool,
-    /// Its last owner is gone.
+    /// A weak pointer was made an owner, which was no event.
+    upgraded: bool,
+    /// Somebody knows how many owners there were, without an event; or that there was no weak pointer.
+    looked: bool,
+    looked_for_weak: bool,
+    /// Who makes its value, as long as there is none.
+    maker: Option<u32>,
+    /// Its last owner is gone, or there is none yet.
     is_over: bool,
 }
 
@@ -78,6 +93,17 @@ pub(crate) struct Counts {
     ends: FxHashMap<u32, Rc<Word>>,
     /// The run has found something that is not observed and has to be.
     pub(crate) found: bool,
+    /// What was done to owners that are not observed.
+    pub(super) acts: Vec<Acted>,
+    /// Who may have learnt something from them.
+    pub(super) learnt: Vec<Learnt>,
+}
+
+/// What is to be observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arcs {
+    Owners,
+    OwnersAndWeak,
 }
 
 impl Counts {
@@ -85,6 +111,8 @@ impl Counts {
     pub(crate) fn reset(&mut self) {
         self.counted.clear();
         self.ends.clear();
+        self.acts.clear();
+        self.learnt.clear();
     }
 
     /// Complains if there are `Arc`s of this run that still have an owner.
@@ -99,11 +127,11 @@ impl Counts {
         Err(format!("{} Arc(s) leaked: an owner was never dropped\n{}", list.len(), list.join("\n")))
     }
 
-    /// The last owner is gone. Weak pointers may still ask for a count that is observed.
+    /// The last owner is gone. Weak pointers may still ask for the count.
     fn end(&mut self, key: usize) {
         let Some(counted) = self.counted.get_mut(&key) else { return };
         counted.is_over = true;
-        if counted.word.is_none() {
+        if counted.word.is_none() && !counted.had_weak {
             self.counted.remove(&key);
         }
     }
@@ -142,13 +170,26 @@ impl Runtime {
             let counted = counts.counted.entry(key).or_insert_with(|| {
                 let dropped = self.add_object(Object::new(0, place));
                 let (is_observed, had_weak) = (observed.is_observed(place), physical.weak > 0);
-                let word = is_observed.then(|| Rc::new(Word::new(physical.as_word(observed.is_weak_observed(place)))));
+                let counts_weak = observed.is_weak_observed(place);
+                let word = is_observed.then(|| Rc::new(Word::new(physical.as_word(counts_weak))));
                 let life = match (new, is_kept) {
                     (false, _) => Life::Older,
                     (true, false) => Life::Run,
                     (true, true) => Life::Kept,
                 };
-                Counted { made: place, life, dropped, word, had_weak, is_over: false }
+                Counted {
+                    made: place,
+                    life,
+                    dropped,
+                    word,
+                    counts_weak,
+                    had_weak,
+                    upgraded: false,
+                    looked: false,
+                    looked_for_weak: false,
+                    maker: None,
+                    is_over: false,
+                }
             });
             (counted.word.clone(), counted.life)
         };
@@ -166,7 +207,7 @@ impl Runtime {
     }
 
     /// The `Arc` is observed from now on, and its weak pointers, too, if that is asked for: everything begins anew.
-    fn observe(&self, key: usize, weak: bool) -> ! {
+    fn observe(&self, key: usize, what: Arcs) -> ! {
         let (made, life) = {
             let counted = &self.counts.borrow().counted[&key];
             (counted.made, counted.life)
@@ -174,24 +215,60 @@ impl Runtime {
         if life == Life::Older {
             self.check_company(made);
         }
-        {
-            let mut counts = self.counts.borrow_mut();
-            counts.observed.observe(made, weak);
-            counts.found = true;
-        }
-        self.fail("the count of an Arc is observed".to_owned(), made)
+        self.observe_all(made, &[], what)
     }
 
-    /// The counts of an `Arc`, if its weak pointers are counted.
-    fn weakly_counted(&self, key: usize) -> Option<Rc<Word>> {
-        let counts = self.counts.borrow();
-        let counted = counts.counted.get(&key)?;
-        counted.word.clone().filter(|_| counts.observed.is_weak_observed(counted.made))
+    /// The same for all that were made at these places.
+    pub(super) fn observe_all(&self, first: Place, others: &[Place], what: Arcs) -> ! {
+        {
+            let mut counts = self.counts.borrow_mut();
+            for made in std::iter::once(&first).chain(others) {
+                counts.observed.observe(made, what == Arcs::OwnersAndWeak);
+            }
+            counts.found = true;
+        }
+        self.fail("the count of an Arc is observed".to_owned(), first)
+    }
+
+    /// Changes what is known of an `Arc` that has an entry.
+    fn note(&self, key: usize, change: impl FnOnce(&mut Counted)) {
+        if let Some(counted) = self.counts.borrow_mut().counted.get_mut(&key) {
+            change(counted);
+        }
+    }
+
+    /// What stands for the `Arc`.
+    fn object_of(&self, key: usize) -> u32 {
+        self.counts.borrow().counted[&key].dropped
+    }
+
+    /// There is one more owner, which is no event.
+    fn add_owner(&self, key: usize, act: Act) {
+        let (arc, looked) = {
+            let counted = &self.counts.borrow().counted[&key];
+            (counted.dropped, counted.looked)
+        };
+        if looked && !self.knows_all(arc, Act::Looked) {
+            self.observe(key, Arcs::Owners);
+        }
+        self.act(arc, act);
+    }
+
+    /// There is one owner less, which is no event.
+    fn remove_owner(&self, key: usize) {
+        let (arc, upgraded) = {
+            let counted = &self.counts.borrow().counted[&key];
+            (counted.dropped, counted.upgraded)
+        };
+        self.act(arc, Act::Removed);
+        if upgraded && !self.is_settled(arc) {
+            self.observe(key, Arcs::Owners);
+        }
     }
 
     /// Do all owners that are gone come before what the current thread does next?
     fn is_after_all_drops(&self, key: usize) -> bool {
-        let dropped = self.counts.borrow().counted[&key].dropped;
+        let dropped = self.object_of(key);
         let thread = self.thread.get();
         let causality = &mut self.state().causality;
         let question = causality.ask(thread, dropped);
@@ -199,14 +276,11 @@ impl Runtime {
     }
 }
 
-/// An `Arc` is made, with one owner and perhaps weak pointers.
-pub(crate) fn made(key: usize, physical: Owners, place: Place) {
+/// An `Arc` is made, with one owner.
+pub(crate) fn made(key: usize, place: Place) {
     if let Some(runtime) = runtime() {
         runtime.counts.borrow_mut().counted.remove(&key);
-        let word = runtime.counted_as(key, physical, place, true);
-        if physical.weak > 0 && word.is_none() {
-            runtime.observe(key, false);
-        }
+        runtime.counted_as(key, Owners::ONE, place, true);
     }
 }
 
@@ -220,7 +294,7 @@ pub(crate) fn moved(from: usize, to: usize) {
         made_at
     };
     if let Some(place) = made_at {
-        made(to, Owners::ONE, place);
+        made(to, place);
     }
 }
 
@@ -236,11 +310,14 @@ pub(crate) fn keeping<R>(make: impl FnOnce() -> R) -> R {
 }
 
 /// An owner is added.
-pub(crate) fn cloned(key: usize, place: Place) {
+pub(crate) fn cloned(key: usize, physical: &dyn Fn() -> Owners, place: Place) {
     let Some(runtime) = runtime() else { return };
-    match runtime.counted(key, Owners::ONE, place) {
+    match runtime.counted(key, physical(), place) {
         Some(word) => _ = word.count_at(place, "Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1)),
-        None => runtime.owe_drain("Arc::clone", Sync::Relaxed, place),
+        None => {
+            runtime.add_owner(key, Act::Added);
+            runtime.owe_drain("Arc::clone", Sync::Relaxed, place);
+        }
     }
 }
 
@@ -254,6 +331,8 @@ pub(crate) fn interlocked(what: &'static str, sync: Sync, place: Place) {
 /// What [`dropping`] tells [`dropped`].
 pub(crate) struct Dropping {
     is_last: bool,
+    /// What was asked before the thread learnt what it has to know to destroy the value.
+    asked: Option<Question>,
     /// In the destructor of what the thread was before.
     before: Option<LastOwner>,
 }
@@ -261,7 +340,7 @@ pub(crate) struct Dropping {
 /// An owner is about to go. `physical` is how many there are.
 pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> Owners, place: Place) -> Option<Dropping> {
     let Some(runtime) = runtime() else {
-        return current().map(|_| Dropping { is_last: physical().strong == 1, before: None });
+        return current().map(|_| Dropping { is_last: physical().strong == 1, asked: None, before: None });
     };
     let observed = runtime.counted(key, physical(), place);
     let (dropped, made) = {
@@ -271,18 +350,24 @@ pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> Owners, place: Place) 
     // The compiler calls destructors, so there is no place in the source; others may come first.
     match &observed {
         Some(word) => _ = word.update_at(made, "drop of an Arc", Sync::AcqRel, one_owner_less),
-        None => runtime.owe_drain("drop of an Arc", Sync::Release, made),
+        None => {
+            runtime.remove_owner(key);
+            runtime.owe_drain("drop of an Arc", Sync::Release, made);
+        }
     }
     let thread = runtime.thread.get();
     let state = &mut *runtime.state();
     let before = state.lanes[thread as usize].last_owner_of;
     if physical().strong > 1 {
         state.causality.write(thread, dropped, Sync::Release, true);
-        return Some(Dropping { is_last: false, before });
+        return Some(Dropping { is_last: false, asked: None, before });
     }
+    let mut asked = None;
     if observed.is_none() {
         // Does who comes last depend on the order? It matters if the destructor does something that others can see.
         let is_last = state.causality.ask(thread, dropped);
+        asked = Some(is_last);
+        runtime.counts.borrow_mut().learnt.push(Learnt { made, knew: is_last });
         // In the destructor of something else, for which that is so, it need not be so for this as well.
         let is_inner = before.is_some_and(|outer: LastOwner| !state.causality.answer(outer.is_last));
         if !is_inner || !state.causality.answer(is_last) {
@@ -290,18 +375,22 @@ pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> Owners, place: Place) 
         }
     }
     state.causality.read(thread, dropped, Sync::Acquire);
-    Some(Dropping { is_last: true, before })
+    Some(Dropping { is_last: true, asked, before })
 }
 
 /// An owner is gone. Also called when the run is over and what it stored is destroyed.
-pub(crate) fn dropped(key: usize, Dropping { is_last, before }: Dropping) {
+pub(crate) fn dropped(key: usize, Dropping { is_last, asked, before }: Dropping) {
     if !is_last {
         return;
     }
     if let Some(runtime) = current() {
         if !runtime.is_free() {
-            let thread = runtime.thread.get() as usize;
-            runtime.state().lanes[thread].last_owner_of = before;
+            let thread = runtime.thread.get();
+            let state = &mut *runtime.state();
+            state.lanes[thread as usize].last_owner_of = before;
+            if let Some(asked) = asked {
+                state.causality.forget_since(thread, asked);
+            }
         }
         runtime.counts.borrow_mut().end(key);
     }
@@ -312,7 +401,7 @@ pub(crate) fn dropped(key: usize, Dropping { is_last, before }: Dropping) {
 pub(crate) fn check_destructor(runtime: &Runtime, LastOwner { key, is_last }: LastOwner) {
     let is_last = runtime.state().causality.answer(is_last);
     if !is_last && runtime.counts.borrow().counted.contains_key(&key) {
-        runtime.observe(key, false);
+        runtime.observe(key, Arcs::Owners);
     }
 }
 
@@ -321,17 +410,19 @@ pub(crate) fn one_owner_less(word: u64) -> Step {
     if Owners::of(word).strong == 0 { Step::Keep } else { Step::Write(word - 1) }
 }
 
-/// The only owner takes the value out. Weak pointers may still ask for a count that is observed.
+/// The only owner takes the value out. Weak pointers may still ask for the count.
 pub(crate) fn gone(key: usize) {
-    if let Some(runtime) = current() {
-        runtime.counts.borrow_mut().end(key);
+    let Some(runtime) = current() else { return };
+    if !runtime.is_free() && runtime.counts.borrow().counted.get(&key).is_some_and(|counted| counted.word.is_none()) {
+        runtime.remove_owner(key);
     }
+    runtime.counts.borrow_mut().end(key);
 }
 
 /// An owner has left the others alone, which was an event.
 pub(crate) fn left(key: usize) {
     if let Some(runtime) = runtime() {
-        let dropped = runtime.counts.borrow().counted[&key].dropped;
+        let dropped = runtime.object_of(key);
         runtime.state().causality.write(runtime.thread.get(), dropped, Sync::Release, true);
     }
 }
@@ -343,71 +434,27 @@ pub(crate) fn look(key: usize, physical: Owners, place: Place) -> Count {
         return Count::Word(word);
     }
     if physical.strong == 1 && runtime.is_after_all_drops(key) {
+        runtime.act(runtime.object_of(key), Act::Looked);
+        runtime.note(key, |counted| counted.looked = true);
         return Count::Known;
     }
-    runtime.observe(key, false)
+    runtime.observe(key, Arcs::Owners)
 }
 
 /// Both counts are asked for. `for_all`: the weak one even if there are other owners.
 pub(crate) fn look_at_both(key: usize, physical: Owners, for_all: bool, place: Place) -> Count {
     let count = look(key, physical, place);
-    let Count::Word(_) = &count else { return count };
     let Some(runtime) = runtime() else { return count };
+    if runtime.weakly_counted(key).is_some() {
+        return count;
+    }
     let had_weak = runtime.counts.borrow().counted[&key].had_weak;
-    let may_be_seen = had_weak || (for_all && physical.strong > 1);
-    if may_be_seen && runtime.weakly_counted(key).is_none() {
-        runtime.observe(key, true);
+    if had_weak || (for_all && physical.strong > 1) {
+        runtime.observe(key, Arcs::OwnersAndWeak);
     }
+    runtime.act(runtime.object_of(key), Act::LookedForWeak);
+    runtime.note(key, |counted| counted.looked_for_weak = true);
     count
-}
-
-/// A weak pointer is made of an owner. That makes the count something to be seen.
-pub(crate) fn downgraded(key: usize, physical: Owners, place: Place) {
-    let Some(runtime) = runtime() else { return };
-    if runtime.counted(key, physical, place).is_none() {
-        runtime.observe(key, false);
-    }
-    if let Some(counted) = runtime.counts.borrow_mut().counted.get_mut(&key) {
-        counted.had_weak = true;
-    }
-    weak_added(key, "Arc::downgrade", Sync::Acquire, place);
-}
-
-/// There is one more weak pointer.
-pub(crate) fn weak_added(key: usize, what: &'static str, sync: Sync, place: Place) {
-    let Some(runtime) = runtime() else { return };
-    if let Some(word) = runtime.weakly_counted(key) {
-        word.count_at(place, what, sync, |word| Step::Write(word + ONE_WEAK));
-    } else if runtime.counts.borrow().counted.contains_key(&key) {
-        runtime.owe_drain(what, sync, place);
-    }
-}
-
-/// There is one weak pointer less.
-pub(crate) fn weak_dropped(key: usize) {
-    let Some(runtime) = runtime() else { return };
-    let Some(made) = runtime.counts.borrow().counted.get(&key).map(|counted| counted.made) else { return };
-    match runtime.weakly_counted(key) {
-        Some(word) => _ = word.update_at(made, "drop of a Weak", Sync::Release, |word| Step::Write(word - ONE_WEAK)),
-        None => runtime.owe_drain("drop of a Weak", Sync::Release, made),
-    }
-}
-
-/// The count that a weak pointer sees, in a model.
-pub(crate) fn word_of_weak(key: usize, physical: Owners, place: Place) -> Option<Rc<Word>> {
-    let runtime = runtime()?;
-    let is_known = runtime.counts.borrow().counted.contains_key(&key);
-    if is_known { runtime.counted(key, physical, place) } else { None }
-}
-
-/// Both counts that a weak pointer sees, in a model.
-pub(crate) fn both_of_weak(key: usize, physical: Owners, place: Place) -> Option<Rc<Word>> {
-    let word = word_of_weak(key, physical, place)?;
-    let runtime = runtime()?;
-    if runtime.weakly_counted(key).is_none() {
-        runtime.observe(key, true);
-    }
-    Some(word)
 }
 
 /// A thread ends.

@@ -78,6 +78,7 @@ pub(crate) mod objects;
 pub(crate) mod observed;
 pub(crate) mod ordinary;
 pub(crate) mod overflow;
+mod owners;
 pub(crate) mod panics;
 pub(crate) mod runtime;
 pub(crate) mod script;

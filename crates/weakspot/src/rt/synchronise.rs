@@ -70,6 +70,9 @@ impl Runtime {
     /// Fails the execution with something that is already described.
     pub(crate) fn fail_with(&self, failure: Failure) -> ! {
         let place = failure.place();
+        if failure.is_race() && !self.is_free() {
+            self.check_learnt();
+        }
         self.note_failure(failure);
         self.fail(String::new(), place)
     }

@@ -4,8 +4,9 @@
 //! the program can see it. It sees it by asking for the count (`strong_count`, `get_mut`, `try_unwrap`, `Weak::upgrade`,
 //! …) or by doing something in the destructor of the last owner, where it matters who that is. When that happens and the
 //! answer is not the same in every order, the place where the `Arc` was made is remembered as *observed* and the
-//! exploration begins anew, with the counts of the `Arc`s made there as events. Weak pointers are counted apart from that:
-//! only if the program can see how many there are (`weak_count`, `get_mut`, `make_mut`).
+//! exploration begins anew, with the counts of the `Arc`s made there as events. Whether the answer is the same in every order
+//! is the matter of `rt::owners`. Weak pointers are counted apart from that: only if the program can see how many there are
+//! (`weak_count`, `get_mut`, `make_mut`).
 
 mod io;
 mod traits;
@@ -67,11 +68,12 @@ impl<T> Arc<T> {
     #[track_caller]
     pub fn new_cyclic<F: FnOnce(&Weak<T>) -> T>(make: F) -> Self {
         let place = Location::caller();
-        let arc = outside::Arc::new_cyclic(|weak| {
+        let arc = outside::Arc::new_cyclic(|weak: &outside::Weak<T>| {
+            counts::making(weak.as_ptr().addr(), place);
             // SAFETY: `Weak` is a transparent wrapper.
             make(unsafe { &*std::ptr::from_ref(weak).cast::<Weak<T>>() })
         });
-        counts::made(key(&arc), owners(&arc), place);
+        counts::made_at_last(key(&arc), place);
         Self::wrap(arc)
     }
 
@@ -227,7 +229,7 @@ impl<T: ?Sized> Arc<T> {
     /// The standard library's `Arc` as one of ours.
     #[track_caller]
     pub fn from_std(arc: outside::Arc<T>) -> Self {
-        counts::made(key(&arc), Owners::ONE, Location::caller());
+        counts::made(key(&arc), Location::caller());
         Self::wrap(arc)
     }
 
@@ -250,7 +252,9 @@ impl<T: ?Sized> Arc<T> {
     /// As for the standard library's.
     #[track_caller]
     pub unsafe fn increment_strong_count(pointer: *const T) {
-        counts::cloned(pointer.cast::<()>().addr(), Location::caller());
+        // SAFETY: the caller's. This one is not dropped: it is the caller's owner.
+        let arc = ManuallyDrop::new(unsafe { outside::Arc::from_raw(pointer) });
+        counts::cloned(key(&arc), &|| owners(&arc), Location::caller());
         // SAFETY: the caller's.
         unsafe { outside::Arc::increment_strong_count(pointer) }
     }
@@ -334,7 +338,7 @@ impl<T: ?Sized> Arc<T> {
 impl<T: ?Sized> Clone for Arc<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        counts::cloned(key(&self.0), Location::caller());
+        counts::cloned(key(&self.0), &|| owners(&self.0), Location::caller());
         Self::wrap(outside::Arc::clone(&self.0))
     }
 }

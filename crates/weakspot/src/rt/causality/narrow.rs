@@ -111,7 +111,7 @@ fn pass_fence(own: &mut Own, thread: u32, sync: Sync) {
 
 impl Causality {
     pub(super) fn catch_up_narrow(&mut self) {
-        let Self { done, applied, answers, threads, objects, released, births, .. } = self;
+        let Self { done, applied, answers, asked, threads, objects, released, births, .. } = self;
         let mut clocks = Narrow { objects: &mut objects.lanes, released };
         let (threads, _) = threads.lanes.as_chunks_mut::<{ ROWS_OF_A_THREAD as usize }>();
         for Done { deed, thread, other, time } in &mut done[*applied..] {
@@ -135,7 +135,19 @@ impl Causality {
                     let ended = threads[other as usize][KNOWS];
                     join_lanes(&mut threads[thread as usize][KNOWS], ended);
                 }
-                Deed::Ask => answers.push(clocks.is_after(own, other)),
+                Deed::Ask => {
+                    answers.push(clocks.is_after(own, other));
+                    asked.lanes.push(own[KNOWS]);
+                }
+                Deed::Mark => {
+                    answers.push(true);
+                    asked.lanes.push(own[KNOWS]);
+                }
+                Deed::Forget if !answers[other as usize] => {
+                    own[KNOWS] = asked.lanes[other as usize];
+                    own[KNOWS][thread as usize % LANES] = *time;
+                }
+                Deed::Forget => {}
                 Deed::Birth => births.push((thread, *time)),
             }
         }

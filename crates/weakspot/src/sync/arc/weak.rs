@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync as outside;
 
 use super::{Arc, Weak};
-use crate::rt::counts::{self, Owners};
+use crate::rt::counts::{self, Count, Owners};
 use crate::rt::{Step, Sync as Synchronises};
 
 impl<T> Weak<T> {
@@ -48,11 +48,14 @@ impl<T: ?Sized> Weak<T> {
     /// An owner, if the value still has one.
     #[track_caller]
     pub fn upgrade(&self) -> Option<Arc<T>> {
-        if let Some(word) = counts::word_of_weak(self.key(), self.owners(), Location::caller()) {
-            let found = word.update("Weak::upgrade", Synchronises::Acquire, |word| {
-                if Owners::of(word).strong == 0 { Step::Keep } else { Step::Write(word + 1) }
-            });
-            if Owners::of(found).strong == 0 {
+        if let Some(word) = counts::upgrading(self.key(), self.owners(), Location::caller()) {
+            // std looks first: whoever finds no owner has no fence.
+            let is_gone = |word| Owners::of(word).strong == 0;
+            if word.look_first("Weak::upgrade", Synchronises::Relaxed).is_some_and(is_gone) {
+                return None;
+            }
+            let step = |word| if is_gone(word) { Step::Keep } else { Step::Write(word + 1) };
+            if is_gone(word.update("Weak::upgrade", Synchronises::Acquire, step)) {
                 return None;
             }
         }
@@ -62,8 +65,9 @@ impl<T: ?Sized> Weak<T> {
     /// How many owners there are.
     #[track_caller]
     pub fn strong_count(&self) -> usize {
-        match counts::word_of_weak(self.key(), self.owners(), Location::caller()) {
-            Some(word) => Owners::of(word.look("Weak::strong_count", Synchronises::Relaxed)).strong,
+        match counts::look_by_weak(self.key(), self.owners(), Location::caller()) {
+            Some(Count::Word(word)) => Owners::of(word.look("Weak::strong_count", Synchronises::Relaxed)).strong,
+            Some(Count::Known) => 0,
             None => self.0.strong_count(),
         }
     }
@@ -71,11 +75,12 @@ impl<T: ?Sized> Weak<T> {
     /// How many weak pointers there are, if there are owners.
     #[track_caller]
     pub fn weak_count(&self) -> usize {
-        match counts::both_of_weak(self.key(), self.owners(), Location::caller()) {
-            Some(word) => {
+        match counts::look_at_both_by_weak(self.key(), self.owners(), Location::caller()) {
+            Some(Count::Word(word)) => {
                 let Owners { strong, weak } = Owners::of(word.look("Weak::weak_count", Synchronises::Relaxed));
                 if strong == 0 { 0 } else { weak }
             }
+            Some(Count::Known) => 0,
             None => self.0.weak_count(),
         }
     }
