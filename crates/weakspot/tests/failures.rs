@@ -201,6 +201,21 @@ fn a_loop_that_waits_for_ever_is_a_livelock() {
 }
 
 #[test]
+fn a_loop_without_a_marker_that_looks_at_two_places_is_named() {
+    let report = fails(
+        || {
+            let flags = Arc::new((AtomicBool::new(false), AtomicBool::new(false)));
+            let other = flags.clone();
+            let thread = thread::spawn(move || while !other.0.load(Acquire) && !other.1.load(Acquire) {});
+            flags.1.store(true, Release);
+            thread.join().unwrap();
+        },
+        &["spin_loop"],
+    );
+    assert!(matches!(report.failure.unwrap().kind, FailureKind::TooLong));
+}
+
+#[test]
 fn a_loop_without_a_marker_is_named_with_the_remedy() {
     let line = line!() + 5;
     let report = fails(

@@ -2,8 +2,8 @@
 #![cfg(all(feature = "allocator", target_os = "linux", target_env = "gnu", not(target_feature = "crt-static")))]
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, PoisonError};
 
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::SeqCst;
@@ -174,6 +174,24 @@ fn an_os_thread_that_keeps_to_itself_is_no_mistake() {
     });
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
     assert!(*THEIRS.lock().unwrap() >= report.executions);
+}
+
+/// It panics when it is told so, and its destructors use the lock once more: that must not end the process.
+#[test]
+fn an_os_thread_that_unwinds_is_let_through() {
+    struct Last(Arc<Mutex<u32>>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        }
+    }
+    is_named(|| {
+        let number = Arc::new(Mutex::new(0));
+        *number.lock().unwrap() = 1;
+        let last = Last(Arc::clone(&number));
+        let thread = std::thread::spawn(move || *last.0.lock().unwrap() += 1);
+        let _ = thread.join();
+    });
 }
 
 /// Such a thread may go on when the execution is over, and is an ordinary one then.

@@ -56,16 +56,16 @@ fn own_run() -> Option<(u64, u64)> {
     (run != 0 && turns::owner_of(run).is_some()).then_some((run, thread))
 }
 
-/// This OS thread, outside of models, is about to use what is at this address. If `is_of` its run, that is a mistake.
+/// This OS thread, outside of models, is about to use what is at this address. If `is_of` its run, that is a mistake. True if
+/// that was said and the thread unwinds: another panic would end the process, and to wait for a run that waits for the
+/// thread is no help.
 #[inline]
-pub(super) fn use_outside(address: usize, is_of: impl Fn(u64) -> bool, place: Option<Place>) {
-    if let Some((run, thread)) = own_run() {
-        used_by_foreigner(Use { run, thread, address }, is_of(run), place);
-    }
+pub(super) fn use_outside(address: usize, is_of: impl Fn(u64) -> bool, place: Option<Place>) -> bool {
+    own_run().is_some_and(|(run, thread)| used_by_foreigner(Use { run, thread, address }, is_of(run), place))
 }
 
 #[cold]
-fn used_by_foreigner(new: Use, is_of_run: bool, place: Option<Place>) {
+fn used_by_foreigner(new: Use, is_of_run: bool, place: Option<Place>) -> bool {
     let mut deeds = deeds();
     ANY.store(true, Ordering::Relaxed);
     if !is_of_run {
@@ -73,7 +73,7 @@ fn used_by_foreigner(new: Use, is_of_run: bool, place: Option<Place>) {
             deeds.used.retain(|one| turns::owner_of(one.run).is_some());
             deeds.used.push(new);
         }
-        return;
+        return false;
     }
     let place = place.map(|place| format!(", at {place}")).unwrap_or_default();
     let text = format!(
@@ -83,7 +83,8 @@ fn used_by_foreigner(new: Use, is_of_run: bool, place: Option<Place>) {
     deeds.complaints.retain(|&(run, _)| turns::owner_of(run).is_some());
     deeds.complaints.push((new.run, text.clone()));
     drop(deeds);
-    panic!("{text}");
+    assert!(std::thread::panicking(), "{text}");
+    true
 }
 
 impl Runtime {

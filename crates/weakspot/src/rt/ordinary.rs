@@ -141,8 +141,8 @@ impl Stamp {
     /// Waits for the end of such a run.
     #[inline]
     pub(crate) fn wait_for_models(&self, place: Place) {
-        foreign::use_outside(address_of(self), |run| run == self.run(), Some(place));
-        if self.is_in_use() {
+        let is_let_through = foreign::use_outside(address_of(self), |run| run == self.run(), Some(place));
+        if !is_let_through && self.is_in_use() {
             self.wait_for_run(place);
         }
     }
@@ -152,7 +152,8 @@ impl Stamp {
         let is_over = turns::wait_for(|| (!self.is_in_use()).then_some(()));
         assert!(
             is_over.is_some(),
-            "a model uses the lock that is used at {place}, and its execution has not come to an end for {} seconds. Ordinary              code, on another OS thread, cannot use it meanwhile: perhaps they wait for each other",
+            "a model uses the lock that is used at {place}, and its execution has not come to an end for {} seconds. Ordinary \
+             code, on another OS thread, cannot use it meanwhile: perhaps they wait for each other",
             PATIENCE.as_secs()
         );
     }
