@@ -101,6 +101,25 @@ pub(crate) fn too_many_events(events: u32) -> String {
 
 /// The loop of an execution that has grown too long: the place that comes up most among the last events.
 pub(crate) fn longest_loop(runtime: &Runtime, why: &str) -> Failure {
+    match busiest(runtime) {
+        Some((thread, place)) => too_long(thread, place, why),
+        None => Failure::new(FailureKind::TooLong, "an execution has too many events".to_owned()),
+    }
+}
+
+/// A search takes too much memory: where it goes, as a rule.
+pub(crate) fn busiest_place(runtime: &Runtime) -> String {
+    let place =
+        busiest(runtime).map(|(thread, place)| format!(" Most of the last events are of thread {thread}, at {place}."));
+    format!(
+        "so many events of several threads can come in so many orders that the search was given up.{} Fewer rounds, or \
+         `max_preemptions`, make it possible",
+        place.unwrap_or_default()
+    )
+}
+
+/// The thread and place that come up most among the last events.
+fn busiest(runtime: &Runtime) -> Option<(u32, Place)> {
     let state = runtime.state();
     let mut counts: FxHashMap<(u32, usize), (usize, Place)> = FxHashMap::default();
     for happened in state.log.iter().rev().take(1_000) {
@@ -108,8 +127,5 @@ pub(crate) fn longest_loop(runtime: &Runtime, why: &str) -> Failure {
         counts.entry(key).or_insert((0, happened.place)).0 += 1;
     }
     let most = counts.iter().max_by_key(|((thread, place), (count, _))| (*count, *thread, *place));
-    match most {
-        Some((&(thread, _), &(_, place))) => too_long(thread, place, why),
-        None => Failure::new(FailureKind::TooLong, "an execution has too many events".to_owned()),
-    }
+    most.map(|(&(thread, _), &(_, place))| (thread, place))
 }

@@ -16,7 +16,7 @@ use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::Action;
 
 use crate::builder::Builder;
-use crate::endless::{Rounds, longest_loop, too_many_events};
+use crate::endless::{Rounds, busiest_place, longest_loop, too_many_events};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Borderline, ScStep};
 use crate::jobs::Colleague;
@@ -454,8 +454,9 @@ impl Visitor<Live<'_>> for Judge<'_> {
                 livelock
             }
             Ending::TooLong if graph.len() <= self.builder.max_events => {
-                let why = format!("the execution has {} events, and their order takes too much memory", graph.len());
-                Some(longest_loop(runtime, &why))
+                self.report.bound = Some(Bound::Memory);
+                self.report.notes.push(busiest_place(runtime));
+                return ControlFlow::Break(());
             }
             Ending::TooLong => Some(longest_loop(runtime, &too_many_events(self.builder.max_events))),
         };

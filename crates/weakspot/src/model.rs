@@ -168,7 +168,7 @@ pub(crate) fn search<'b>(builder: &'b Builder, runtime: &Runtime, start: Instant
                 let judge = step_by_step_if_need_be(builder, runtime, start, explore);
                 // Threads that keep each other from coming to an end for ever need a preemption each time.
                 let is_endless = is_endless(&judge.report);
-                if (is_endless || judge.report.bound == Some(Bound::Executions))
+                if (is_endless || matches!(judge.report.bound, Some(Bound::Executions | Bound::Memory)))
                     && builder.max_executions.is_none_or(|executions| executions > judge.explored())
                 {
                     if is_endless {

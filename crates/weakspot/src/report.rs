@@ -23,6 +23,8 @@ pub enum Bound {
     Executions,
     /// The limit on time.
     Time,
+    /// What has to be kept of executions that wait for others took too much memory.
+    Memory,
     /// The bound on preemptions.
     Preemptions(u32),
     /// Schedules were chosen at random.
@@ -227,7 +229,7 @@ pub struct Report {
 impl Report {
     /// How many executions there may be, where a limit ended the search before it was done.
     fn guess(&self) -> Option<f64> {
-        let ended_early = matches!(self.bound, Some(Bound::Executions | Bound::Time));
+        let ended_early = matches!(self.bound, Some(Bound::Executions | Bound::Time | Bound::Memory));
         (ended_early && self.covered > 0.0 && self.failure.is_none()).then(|| self.executions as f64 / self.covered)
     }
 
@@ -521,6 +523,7 @@ fn bound_text(bound: Bound) -> String {
     match bound {
         Bound::Executions => "up to the limit on executions".to_owned(),
         Bound::Time => "until the time was over".to_owned(),
+        Bound::Memory => "until it took too much memory".to_owned(),
         Bound::Preemptions(1) => "with up to 1 preemption".to_owned(),
         Bound::Preemptions(most) => format!("with up to {most} preemptions"),
         Bound::Random => "in random schedules".to_owned(),

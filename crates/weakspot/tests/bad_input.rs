@@ -205,6 +205,19 @@ fn a_long_loop_with_an_end_is_no_endless_one() {
     }
 }
 
+/// That there are too many orders of events is no failure.
+#[test]
+fn too_many_orders_end_a_search() {
+    let report = Builder { max_executions: Some(3_000), ..Builder::default() }.check(|| {
+        let count = Arc::new(Mutex::new(0));
+        let other = Arc::clone(&count);
+        let thread = thread::spawn(move || (0..4_000).for_each(|_| *other.lock().unwrap() += 1));
+        (0..4_000).for_each(|_| *count.lock().unwrap() += 1);
+        thread.join().unwrap();
+    });
+    assert!(matches!(report.verdict, Verdict::Bounded(Bound::Memory | Bound::Executions)), "{report}");
+}
+
 #[test]
 fn the_panic_that_leaves_a_thread_is_reported_and_not_one_of_its_destructors() {
     struct Noisy;

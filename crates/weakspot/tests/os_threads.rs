@@ -176,6 +176,21 @@ fn an_os_thread_that_keeps_to_itself_is_no_mistake() {
     assert!(*THEIRS.lock().unwrap() >= report.executions);
 }
 
+/// A scope does not wait for the very end of its threads.
+#[test]
+fn a_scope_of_os_threads_is_over_when_it_ends() {
+    for _ in 0..50 {
+        let report = Builder::default().check(|| {
+            let number = Mutex::new(0);
+            std::thread::scope(|scope| {
+                scope.spawn(|| *number.lock().unwrap() += 1);
+            });
+            assert_eq!(*number.lock().unwrap(), 1);
+        });
+        assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    }
+}
+
 /// It panics when it is told so, and its destructors use the lock once more: that must not end the process.
 #[test]
 fn an_os_thread_that_unwinds_is_let_through() {

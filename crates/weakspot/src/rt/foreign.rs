@@ -12,6 +12,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::runtime::Runtime;
 use super::{Place, turns};
@@ -41,6 +42,9 @@ struct Deeds {
 static DEEDS: Mutex<Deeds> = Mutex::new(Deeds { used: Vec::new(), complaints: Vec::new() });
 /// Is there anything?
 static ANY: AtomicBool = AtomicBool::new(false);
+
+/// How long a thread takes to end that has nothing left to do.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// What nobody but threads of the model should use.
 const MEANT: &str = "Only threads of the model are explored: use `weakspot::thread::spawn` (or loom's) for all that use what \
@@ -98,10 +102,15 @@ impl Runtime {
     fn find_foreign_use(&self, address: usize) -> Option<String> {
         let since = self.foreigners_since.get()?;
         let run = self.run.get();
-        let is_used = deeds().used.iter().any(|one| (one.run, one.address) == (run, address));
+        let is_used = || deeds().used.iter().any(|one| (one.run, one.address) == (run, address));
+        // `std::thread::scope` ends a little earlier than its threads.
+        let start = Instant::now();
+        while is_used() && start.elapsed() < MOMENT {
+            std::thread::yield_now();
+        }
         // What an OS thread has allocated, used and freed may be something else now.
         let is_the_same = self.state().birth_at(address).is_none_or(|birth| (birth as usize) < since);
-        (is_used && is_the_same).then(|| {
+        (is_the_same && is_used()).then(|| {
             format!(
                 "an OS thread that the model has started (with `std::thread::spawn`, perhaps) has used this atomic or lock, \
                  which the model uses now. {MEANT}"
