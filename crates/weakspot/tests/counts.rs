@@ -278,6 +278,12 @@ fn an_upgrade_that_always_comes_to_the_same_costs_nothing() {
     for threads in 2..=4 {
         assert_eq!(executions(with_weak(threads, |weak| assert_eq!(*weak.upgrade().unwrap(), 1))), 1, "{threads}");
     }
+    let often = |weak: &Weak<u32>| {
+        for _ in 0..300 {
+            weak.upgrade().unwrap();
+        }
+    };
+    assert_eq!(executions(with_weak(2, often)), 1);
     let gone = || {
         let arc = Arc::new(1);
         let (weak, weak_too) = (Arc::downgrade(&arc), Arc::downgrade(&arc));

@@ -63,8 +63,8 @@ impl Random {
             6..=10 => Act::Upgrade(which),
             11 => Act::CloneWeak(which),
             12 => Act::DropWeak(which),
-            13 => Act::Store(which % 2 == 0),
-            14 => Act::Load(which % 2 == 0),
+            13 => Act::Store(which.is_multiple_of(2)),
+            14 => Act::Load(which.is_multiple_of(2)),
             15 => Act::Put(which),
             16 => Act::Take,
             17 => Act::Join,
@@ -152,7 +152,7 @@ fn run(
             Act::DropWeak(which) => drop(pick(&weak, which).map(|at| weak.remove(at))),
             Act::Count(which) => seen.extend(pick(&owners, which).map(|at| Arc::strong_count(&owners[at]))),
             Act::CountByWeak(which) => seen.extend(pick(&weak, which).map(|at| weak[at].strong_count())),
-            Act::CountWeak(which) if which % 2 == 0 => {
+            Act::CountWeak(which) if which.is_multiple_of(2) => {
                 seen.extend(pick(&weak, which).map(|at| weak[at].weak_count()));
             }
             Act::CountWeak(which) => seen.extend(pick(&owners, which).map(|at| Arc::weak_count(&owners[at]))),
@@ -231,8 +231,8 @@ fn body(program: &Program, observed: bool) -> Vec<Vec<usize>> {
     let mut given: Vec<_> = program.given.iter().map(|&given| Some(pointers(given))).collect();
     let mut results = thread::scope(|scope| {
         let mut threads = Vec::new();
-        for number in 1..given.len() {
-            let (owners, weak) = given[number].take().unwrap();
+        for (number, given) in given.iter_mut().enumerate().skip(1) {
+            let (owners, weak) = given.take().unwrap();
             let common = &common;
             threads.push(scope.spawn(move || run(&program.acts[number], owners, weak, common, || None)));
         }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::causality::{Question, Sync};
 use super::objects::Object;
 use super::observed::Observed;
-use super::owners::{Act, Acted, Learnt};
+use super::owners::{Act, Acted, Learnt, Pairs};
 use super::runtime::Company;
 use super::{Place, Runtime, Step, Word, current};
 pub(crate) use weak::{
@@ -28,6 +28,15 @@ enum Life {
     Kept,
 }
 
+/// What somebody knows of an `Arc` without an event.
+#[derive(Debug, Default, Clone, Copy)]
+struct Looked {
+    /// That there was one owner.
+    at_owners: bool,
+    /// That there was no weak pointer.
+    for_weak: bool,
+}
+
 /// What is known of an `Arc`, by the address of its value.
 struct Counted {
     made: Place,
@@ -41,10 +50,8 @@ struct Counted {
     /// There was a weak pointer.
     had_weak: bool,
     /// A weak pointer was made an owner, which was no event.
-    upgraded: bool,
-    /// Somebody knows how many owners there were, without an event; or that there was no weak pointer.
-    looked: bool,
-    looked_for_weak: bool,
+    upgraded: Option<Box<Pairs>>,
+    looked: Looked,
     /// Who makes its value, as long as there is none.
     maker: Option<u32>,
     /// Its last owner is gone, or there is none yet.
@@ -184,9 +191,8 @@ impl Runtime {
                     word,
                     counts_weak,
                     had_weak,
-                    upgraded: false,
-                    looked: false,
-                    looked_for_weak: false,
+                    upgraded: None,
+                    looked: Looked::default(),
                     maker: None,
                     is_over: false,
                 }
@@ -246,7 +252,7 @@ impl Runtime {
     fn add_owner(&self, key: usize, act: Act) {
         let (arc, looked) = {
             let counted = &self.counts.borrow().counted[&key];
-            (counted.dropped, counted.looked)
+            (counted.dropped, counted.looked.at_owners)
         };
         if looked && !self.knows_all(arc, Act::Looked) {
             self.observe(key, Arcs::Owners);
@@ -256,14 +262,22 @@ impl Runtime {
 
     /// There is one owner less, which is no event.
     fn remove_owner(&self, key: usize) {
-        let (arc, upgraded) = {
-            let counted = &self.counts.borrow().counted[&key];
-            (counted.dropped, counted.upgraded)
+        self.act(self.object_of(key), Act::Removed);
+        self.check_upgrades(key);
+    }
+
+    /// Weak pointers that have become owners must have found one in every order.
+    fn check_upgrades(&self, key: usize) {
+        let (arc, pairs) = {
+            let mut counts = self.counts.borrow_mut();
+            let Some(counted) = counts.counted.get_mut(&key) else { return };
+            (counted.dropped, counted.upgraded.take())
         };
-        self.act(arc, Act::Removed);
-        if upgraded && !self.is_settled(arc) {
+        let Some(mut pairs) = pairs else { return };
+        if !self.is_settled(arc, &mut pairs) {
             self.observe(key, Arcs::Owners);
         }
+        self.note(key, |counted| counted.upgraded = Some(pairs));
     }
 
     /// Do all owners that are gone come before what the current thread does next?
@@ -312,12 +326,11 @@ pub(crate) fn keeping<R>(make: impl FnOnce() -> R) -> R {
 /// An owner is added.
 pub(crate) fn cloned(key: usize, physical: &dyn Fn() -> Owners, place: Place) {
     let Some(runtime) = runtime() else { return };
-    match runtime.counted(key, physical(), place) {
-        Some(word) => _ = word.count_at(place, "Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1)),
-        None => {
-            runtime.add_owner(key, Act::Added);
-            runtime.owe_drain("Arc::clone", Sync::Relaxed, place);
-        }
+    if let Some(word) = runtime.counted(key, physical(), place) {
+        word.count_at(place, "Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1));
+    } else {
+        runtime.add_owner(key, Act::Added);
+        runtime.owe_drain("Arc::clone", Sync::Relaxed, place);
     }
 }
 
@@ -348,12 +361,11 @@ pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> Owners, place: Place) 
         (counted.dropped, counted.made)
     };
     // The compiler calls destructors, so there is no place in the source; others may come first.
-    match &observed {
-        Some(word) => _ = word.update_at(made, "drop of an Arc", Sync::AcqRel, one_owner_less),
-        None => {
-            runtime.remove_owner(key);
-            runtime.owe_drain("drop of an Arc", Sync::Release, made);
-        }
+    if let Some(word) = &observed {
+        word.update_at(made, "drop of an Arc", Sync::AcqRel, one_owner_less);
+    } else {
+        runtime.remove_owner(key);
+        runtime.owe_drain("drop of an Arc", Sync::Release, made);
     }
     let thread = runtime.thread.get();
     let state = &mut *runtime.state();
@@ -435,7 +447,7 @@ pub(crate) fn look(key: usize, physical: Owners, place: Place) -> Count {
     }
     if physical.strong == 1 && runtime.is_after_all_drops(key) {
         runtime.act(runtime.object_of(key), Act::Looked);
-        runtime.note(key, |counted| counted.looked = true);
+        runtime.note(key, |counted| counted.looked.at_owners = true);
         return Count::Known;
     }
     runtime.observe(key, Arcs::Owners)
@@ -453,7 +465,7 @@ pub(crate) fn look_at_both(key: usize, physical: Owners, for_all: bool, place: P
         runtime.observe(key, Arcs::OwnersAndWeak);
     }
     runtime.act(runtime.object_of(key), Act::LookedForWeak);
-    runtime.note(key, |counted| counted.looked_for_weak = true);
+    runtime.note(key, |counted| counted.looked.for_weak = true);
     count
 }
 

@@ -68,23 +68,28 @@ impl Runtime {
         acts.all(|acted| causality.is_known(acted.at, thread))
     }
 
-    /// An owner was added or has gone: have all weak pointers that have become owners still found one, in every order?
+    /// A weak pointer has become an owner, or an owner has gone: have all weak pointers that have become owners still found
+    /// one, in every order?
     ///
     /// Whatever may happen before one of them becomes an owner: everybody that goes comes after it, or else makes up for
     /// it by an owner that was added before, each by another one. Then the one that was there at first is there still, or
     /// one for it.
-    pub(super) fn is_settled(&self, arc: u32) -> bool {
-        let acts: Vec<Acted> = self.counts.borrow().acts.iter().filter(|acted| acted.arc == arc).copied().collect();
+    pub(super) fn is_settled(&self, arc: u32, pairs: &mut Pairs) -> bool {
+        let counts = self.counts.borrow();
         let causality = &mut self.state().causality;
-        let Some(newest) = acts.len().checked_sub(1) else { return true };
-        if acts[newest].act == Act::Upgraded {
-            return finds_an_owner(&acts, newest, causality);
+        if pairs.follow(arc, &counts.acts, causality) {
+            return true;
         }
-        (0..newest).all(|at| {
-            acts[at].act != Act::Upgraded
-                || causality.is_before(acts[at].at, acts[newest].at)
-                || finds_an_owner(&acts, at, causality)
-        })
+        let acts: Vec<Acted> = counts.acts.iter().filter(|acted| acted.arc == arc).copied().collect();
+        let newest = acts.len() - 1;
+        let mut upgrades = Vec::new();
+        for at in (0..=newest).filter(|&at| acts[at].act == Act::Upgraded) {
+            if at == newest || acts[newest].act == Act::Removed && !causality.is_before(acts[at].at, acts[newest].at) {
+                upgrades.push(at);
+            }
+        }
+        let is_worth_it = newest < MOST_ACTS || upgrades.is_empty();
+        is_worth_it && upgrades.into_iter().all(|upgrade| finds_an_owner(&acts, upgrade, causality))
     }
 
     /// There is a race. If somebody may have learnt something from an order of counts, these are observed.
@@ -98,13 +103,46 @@ impl Runtime {
     }
 }
 
+/// Acts after which it is no longer worth the time to look for an owner for each upgrade.
+const MOST_ACTS: usize = 200;
+
+/// Owners that have gone and those that make up for them, found at once: mostly that is enough.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    /// How many acts of the run were looked at.
+    seen: usize,
+    /// Those that were added and make up for nobody.
+    spare: Vec<Question>,
+    /// Somebody has gone whom nobody makes up for.
+    is_short: bool,
+}
+
+impl Pairs {
+    /// Looks at what is new: does somebody make up for everybody that has gone?
+    fn follow(&mut self, arc: u32, acts: &[Acted], causality: &mut Causality) -> bool {
+        for acted in acts[self.seen..].iter().filter(|acted| acted.arc == arc) {
+            match acted.act {
+                Act::Added | Act::Upgraded => self.spare.push(acted.at),
+                Act::Removed => match self.spare.iter().rposition(|&added| causality.is_before(added, acted.at)) {
+                    Some(added) => _ = self.spare.remove(added),
+                    None => self.is_short = true,
+                },
+                Act::Made | Act::Looked | Act::LookedForWeak => {}
+            }
+        }
+        self.seen = acts.len();
+        !self.is_short
+    }
+}
+
 /// Is there an owner in every order when this weak pointer becomes one?
 fn finds_an_owner(acts: &[Acted], upgrade: usize, causality: &mut Causality) -> bool {
     let removed: Vec<usize> = (0..acts.len()).filter(|&at| acts[at].act == Act::Removed).collect();
     let mut matched = Matched { causality, acts, made_up_for: vec![None; acts.len()] };
+    let mut tried = vec![usize::MAX; acts.len()];
     removed.into_iter().all(|at| {
         let comes_later = at > upgrade && matched.causality.is_before(acts[upgrade].at, acts[at].at);
-        comes_later || matched.find(at, &mut vec![false; acts.len()])
+        comes_later || matched.find(at, at, &mut tried)
     })
 }
 
@@ -117,19 +155,19 @@ struct Matched<'a> {
 }
 
 impl Matched<'_> {
-    /// Finds one for this, and others for those that it is taken from.
-    fn find(&mut self, removed: usize, tried: &mut [bool]) -> bool {
+    /// Finds one for this, and others for those that it is taken from. Those that were tried for `what` are not tried again.
+    fn find(&mut self, removed: usize, what: usize, tried: &mut [usize]) -> bool {
         // Few others know of the newest.
         for added in (0..removed).rev() {
             let Acted { act, at, .. } = self.acts[added];
-            if tried[added]
+            if tried[added] == what
                 || !matches!(act, Act::Added | Act::Upgraded)
                 || !self.causality.is_before(at, self.acts[removed].at)
             {
                 continue;
             }
-            tried[added] = true;
-            if self.made_up_for[added].is_none_or(|other| self.find(other, tried)) {
+            tried[added] = what;
+            if self.made_up_for[added].is_none_or(|other| self.find(other, what, tried)) {
                 self.made_up_for[added] = Some(removed);
                 return true;
             }

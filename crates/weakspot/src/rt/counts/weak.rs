@@ -23,12 +23,11 @@ pub(crate) fn making(key: usize, place: Place) {
 pub(crate) fn made_at_last(key: usize, place: Place) {
     let Some(runtime) = runtime() else { return };
     let Some(word) = runtime.counts.borrow().counted.get(&key).map(|counted| counted.word.clone()) else { return };
-    match word {
-        Some(word) => _ = word.update_at(place, "Arc::new_cyclic", Sync::Release, |word| Step::Write(word + 1)),
-        None => {
-            runtime.owe_drain("Arc::new_cyclic", Sync::Release, place);
-            runtime.act(runtime.object_of(key), Act::Made);
-        }
+    if let Some(word) = word {
+        word.update_at(place, "Arc::new_cyclic", Sync::Release, |word| Step::Write(word + 1));
+    } else {
+        runtime.owe_drain("Arc::new_cyclic", Sync::Release, place);
+        runtime.act(runtime.object_of(key), Act::Made);
     }
     runtime.note(key, |counted| {
         counted.is_over = false;
@@ -42,7 +41,7 @@ pub(crate) fn downgraded(key: usize, physical: Owners, place: Place) {
     runtime.counted(key, physical, place);
     let (arc, looked) = {
         let counted = &runtime.counts.borrow().counted[&key];
-        (counted.dropped, counted.looked_for_weak)
+        (counted.dropped, counted.looked.for_weak)
     };
     if looked && !runtime.knows_all(arc, Act::LookedForWeak) {
         runtime.observe(key, Arcs::OwnersAndWeak);
@@ -140,10 +139,11 @@ pub(crate) fn upgrading(key: usize, physical: Owners, place: Place) -> Option<Rc
         (counted.dropped, counted.made)
     };
     runtime.add_owner(key, Act::Upgraded);
-    runtime.note(key, |counted| counted.upgraded = true);
-    if !runtime.knows_all(arc, Act::Made) || !runtime.is_settled(arc) {
+    runtime.note(key, |counted| _ = counted.upgraded.get_or_insert_default());
+    if !runtime.knows_all(arc, Act::Made) {
         runtime.observe(key, Arcs::Owners);
     }
+    runtime.check_upgrades(key);
     let knew = runtime.state().causality.ask(runtime.thread.get(), arc);
     runtime.counts.borrow_mut().learnt.push(Learnt { made, knew });
     runtime.owe_drain("Weak::upgrade", Sync::Acquire, place);
