@@ -58,6 +58,17 @@ struct Counted {
     is_over: bool,
 }
 
+/// What there is to know of an `Arc` whenever something is done to it.
+struct Known {
+    word: Option<Rc<Word>>,
+    /// The object that stands for it.
+    arc: u32,
+    made: Place,
+    /// Somebody knows that there was one owner.
+    was_counted: bool,
+    was_upgraded: bool,
+}
+
 /// How many pointers of each kind there are. As a state word: the owners in the lower half, and in the upper half the weak
 /// pointers, if the program asks for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,11 +177,11 @@ fn runtime<'a>() -> Option<&'a Runtime> {
 
 impl Runtime {
     fn counted(&self, key: usize, physical: Owners, place: Place) -> Option<Rc<Word>> {
-        self.counted_as(key, physical, place, false)
+        self.counted_as(key, physical, place, false).word
     }
 
-    fn counted_as(&self, key: usize, physical: Owners, place: Place, new: bool) -> Option<Rc<Word>> {
-        let (word, life) = {
+    fn counted_as(&self, key: usize, physical: Owners, place: Place, new: bool) -> Known {
+        let (known, life) = {
             let is_kept = self.state().lanes[self.thread.get() as usize].keeping > 0;
             let counts = &mut *self.counts.borrow_mut();
             let observed = &counts.observed;
@@ -197,12 +208,14 @@ impl Runtime {
                     is_over: false,
                 }
             });
-            (counted.word.clone(), counted.life)
+            let &mut Counted { ref word, dropped, made, looked, ref upgraded, life, .. } = counted;
+            let (was_counted, was_upgraded) = (looked.at_owners, upgraded.is_some());
+            (Known { word: word.clone(), arc: dropped, made, was_counted, was_upgraded }, life)
         };
-        if life == Life::Older && word.is_some() {
+        if life == Life::Older && known.word.is_some() {
             self.check_company(place);
         }
-        word
+        known
     }
 
     /// The count of something older than the run is looked at, and other workers may change it.
@@ -250,11 +263,16 @@ impl Runtime {
 
     /// There is one more owner, which is no event.
     fn add_owner(&self, key: usize, act: Act) {
-        let (arc, looked) = {
+        let (arc, was_counted) = {
             let counted = &self.counts.borrow().counted[&key];
             (counted.dropped, counted.looked.at_owners)
         };
-        if looked && !self.knows_all(arc, Act::Looked) {
+        self.add_owner_of(key, arc, was_counted, act);
+    }
+
+    /// The same, if the `Arc` is known.
+    fn add_owner_of(&self, key: usize, arc: u32, was_counted: bool, act: Act) {
+        if was_counted && !self.knows_all(arc, Act::Looked) {
             self.observe(key, Arcs::Owners);
         }
         self.act(arc, act);
@@ -326,10 +344,11 @@ pub(crate) fn keeping<R>(make: impl FnOnce() -> R) -> R {
 /// An owner is added.
 pub(crate) fn cloned(key: usize, physical: &dyn Fn() -> Owners, place: Place) {
     let Some(runtime) = runtime() else { return };
-    if let Some(word) = runtime.counted(key, physical(), place) {
+    let Known { word, arc, was_counted, .. } = runtime.counted_as(key, physical(), place, false);
+    if let Some(word) = word {
         word.count_at(place, "Arc::clone", Sync::Relaxed, |count| Step::Write(count + 1));
     } else {
-        runtime.add_owner(key, Act::Added);
+        runtime.add_owner_of(key, arc, was_counted, Act::Added);
         runtime.owe_drain("Arc::clone", Sync::Relaxed, place);
     }
 }
@@ -355,16 +374,16 @@ pub(crate) fn dropping(key: usize, physical: &dyn Fn() -> Owners, place: Place) 
     let Some(runtime) = runtime() else {
         return current().map(|_| Dropping { is_last: physical().strong == 1, asked: None, before: None });
     };
-    let observed = runtime.counted(key, physical(), place);
-    let (dropped, made) = {
-        let counted = &runtime.counts.borrow().counted[&key];
-        (counted.dropped, counted.made)
-    };
+    let Known { word: observed, arc: dropped, made, was_upgraded, .. } =
+        runtime.counted_as(key, physical(), place, false);
     // The compiler calls destructors, so there is no place in the source; others may come first.
     if let Some(word) = &observed {
         word.update_at(made, "drop of an Arc", Sync::AcqRel, one_owner_less);
     } else {
-        runtime.remove_owner(key);
+        runtime.act(dropped, Act::Removed);
+        if was_upgraded {
+            runtime.check_upgrades(key);
+        }
         runtime.owe_drain("drop of an Arc", Sync::Release, made);
     }
     let thread = runtime.thread.get();
