@@ -285,6 +285,12 @@ fn counts_that_are_no_events_hide_nothing() {
     assert!(compared > 1_000 && fewer > 800, "{compared} compared, {fewer} with fewer executions");
 }
 
+/// The owners were an event and the weak pointers were not: nobody knew of those that had gone.
+#[test]
+fn weak_pointers_that_are_asked_for_late_are_counted() {
+    assert_eq!(compare(2_103..2_104).0, 1);
+}
+
 /// Many more of them.
 #[test]
 #[ignore = "takes minutes"]

@@ -97,8 +97,11 @@ fn seen_by_weak(key: usize, physical: Owners, weak: bool, place: Place) -> Optio
     if physical.strong == 0 && !runtime.counts.borrow().counted.contains_key(&key) {
         return None;
     }
-    let word = runtime.counted(key, physical, place).filter(|_| !weak || runtime.weakly_counted(key).is_some());
-    if let Some(word) = word {
+    if let Some(word) = runtime.counted(key, physical, place) {
+        // What is done to owners that are counted is known to the word alone.
+        if weak && runtime.weakly_counted(key).is_none() {
+            runtime.observe(key, Arcs::OwnersAndWeak);
+        }
         return Some(Count::Word(word));
     }
     if !runtime.has_no_owner(key, physical) {
