@@ -370,7 +370,7 @@ impl Report {
             Verdict::Failed => "weakspot: an execution fails, on every processor".to_owned(),
             Verdict::Harmful => format!("weakspot: an execution fails on {model} because a store is delayed"),
             Verdict::Benign => format!("weakspot: not store-buffer safe on {model}, but no execution fails"),
-            // The same.
+            // A replay as well.
             Verdict::Unknown if self.impact.is_none() && self.schedule.is_some() => {
                 "weakspot: this execution, in which a store is delayed, is like no SC execution".to_owned()
             }

@@ -293,7 +293,7 @@ fn weak_pointers_that_are_asked_for_late_are_counted() {
 
 /// Many more of them.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes without optimisation; README.md has the command"]
 fn counts_that_are_no_events_hide_nothing_at_all() {
     let (compared, fewer) = compare(1_500..10_000);
     assert!(compared > 6_000 && fewer > 5_000, "{compared} compared, {fewer} with fewer executions");
