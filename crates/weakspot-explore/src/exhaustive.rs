@@ -11,13 +11,13 @@ use weakspot_model::machine::Action;
 use weakspot_model::task::{Budget, Progress};
 
 use crate::critical::Critical;
-use crate::graph::{Graph, NONE, Watching};
+use crate::graph::{Graph, NONE, PastOrder, Watching};
 use crate::interpreter::Interpreter;
 use crate::linearise::{Lineariser, is_step, observed};
 use crate::monitor::operational::Operational;
 use crate::monitor::sober::Sober;
 use crate::monitor::{Event, Finding, Monitor};
-use crate::outcome::{Access, Outcome, Violation, actions_of, first_problem, shorter};
+use crate::outcome::{Access, Outcome, Violation, action_of, actions_of, first_problem, shorter};
 use crate::parallel::{self, Worker};
 use crate::reorder::{may_reorder, possible_pairs};
 use crate::system::{System, Token};
@@ -311,6 +311,7 @@ pub(crate) struct Checker<'a> {
     watcher: Option<Watcher>,
     critical: Option<Critical>,
     lineariser: Lineariser,
+    past: PastOrder,
     /// The pairs of a store and an access that have been noted, each with its thread and local state.
     pairs: FxHashSet<(LocalPlace, LocalPlace)>,
     /// When so many pairs have been noted, there are no more.
@@ -340,6 +341,7 @@ impl<'a> Checker<'a> {
             watcher: options.monitor.map(|kind| Watcher::new(kind, system.threads(), system.cells())),
             critical: system.has_critical().then(Critical::default),
             lineariser: Lineariser::default(),
+            past: PastOrder::default(),
             pairs: FxHashSet::default(),
             possible_pairs: options.monitor.map_or(0, |kind| kind.possible_pairs(system.program())),
             graphs: 0,
@@ -436,10 +438,20 @@ impl<'a> Checker<'a> {
     /// comes before an event of that thread that need not, so that a monitor that depends on the order sees it again.
     /// Beside it, which of its steps the store is.
     fn actions_up_to(&mut self, graph: &Graph, last: u32, store: u32) -> (Vec<Action>, Option<usize>) {
-        self.lineariser.linearise_past(graph, last);
-        let past = self.lineariser.order();
-        let issued = past.iter().filter(|&&id| is_step(graph.event(id))).position(|&id| id == store);
-        (actions_of(graph, past), issued)
+        self.past.linearise(graph, last);
+        let past = self.past.order();
+        let mut actions = Vec::with_capacity(past.len());
+        let mut issued = None;
+        for &id in past {
+            let event = graph.event(id);
+            if is_step(event) {
+                if id == store {
+                    issued = Some(actions.len());
+                }
+                actions.push(action_of(graph, event));
+            }
+        }
+        (actions, issued)
     }
 
     fn look_at_the_clock(&mut self, graph: &Graph, system: &Interpreter<'_>) -> ControlFlow<()> {

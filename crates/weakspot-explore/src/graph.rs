@@ -14,6 +14,7 @@ mod buffered;
 mod clocks;
 mod event;
 mod growth;
+mod past;
 mod propagate;
 mod relaxed;
 mod revisit;
@@ -25,6 +26,7 @@ use crate::system::CellId;
 use answers::{Answers, Change};
 use event::Order;
 pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
+pub(crate) use past::PastOrder;
 pub use rows::MOST_EVENTS;
 use rows::{Lanes, Rows, copy_row, join, join_masked, make_row};
 pub use watch::Watching;
@@ -314,7 +316,7 @@ impl Graph {
         if event.po_prev == NONE {
             self.scratch.fill(Lanes::default());
         } else if self.watched {
-            self.start_relaxed_clock(event);
+            self.start_relaxed_clock(event, event.kind.order());
         } else {
             copy_row(&mut self.scratch, self.happens_before.row(event.po_prev));
         }

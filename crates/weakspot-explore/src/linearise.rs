@@ -76,16 +76,6 @@ impl Lineariser {
         self.drain(graph, |_| true);
     }
 
-    /// Orders an event and what happens before it, so that before each event of its thread nothing has gone that need not.
-    /// The graph has to be consistent.
-    pub fn linearise_past(&mut self, graph: &Graph, last: u32) {
-        self.prepare(graph);
-        let thread = graph.event(last).thread as usize;
-        while self.order.last() != Some(&last) {
-            self.go_lazily(graph, thread);
-        }
-    }
-
     /// Lets the next event of a thread go, after what happens before it. Mostly all of that has gone already: then the event
     /// is ready.
     fn go_lazily(&mut self, graph: &Graph, thread: usize) {

@@ -117,14 +117,18 @@ pub(crate) fn shorter(new: &[Action], known: &[Action]) -> bool {
 
 /// The steps of the reference machine that a linearisation stands for.
 pub fn actions_of(graph: &Graph, order: &[u32]) -> Vec<Action> {
-    let step = |event: &Event| {
-        let thread = ThreadId(event.thread as u16);
-        match event.kind {
-            EventKind::WakeWrite => Action::Wake { thread },
-            _ => Action::Step { thread, choice: choice_of(graph, event) },
-        }
-    };
-    order.iter().map(|&id| graph.event(id)).filter(|event| is_step(event)).map(step).collect()
+    let events = order.iter().map(|&id| graph.event(id));
+    events.filter(|event| is_step(event)).map(|event| action_of(graph, event)).collect()
+}
+
+/// The step that an event stands for.
+#[inline]
+pub(crate) fn action_of(graph: &Graph, event: &Event) -> Action {
+    let thread = ThreadId(event.thread as u16);
+    match event.kind {
+        EventKind::WakeWrite => Action::Wake { thread },
+        _ => Action::Step { thread, choice: choice_of(graph, event) },
+    }
 }
 
 fn choice_of(graph: &Graph, event: &Event) -> i64 {

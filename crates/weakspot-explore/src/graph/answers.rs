@@ -278,16 +278,20 @@ impl Answers {
         (known, first)
     }
 
-    /// Tells of every access of `len` that has a pending store and has not been told of.
-    pub(super) fn tell(&self, len: u32, mut pending: impl FnMut(u32) -> Option<Place>) {
-        for access in self.told.replace(len).max(self.clear.get())..len {
-            if let Some(store) = pending(access) {
-                if self.witness.get() == NONE {
-                    self.set_witness(access, store);
-                }
-            } else if self.clear.get() == access {
-                self.clear.set(access + 1);
-            }
+    /// From now on all of `len` accesses have been told of. The first of which has not been.
+    pub(super) fn begin_telling(&self, len: u32) -> u32 {
+        self.told.replace(len).max(self.clear.get()).min(len)
+    }
+
+    /// All accesses from `start` to `len` have been asked. The first one that has a pending store, and the store, if any has.
+    pub(super) fn end_telling(&self, start: u32, len: u32, first: Option<(u32, Place)>) {
+        if self.clear.get() == start {
+            self.clear.set(first.map_or(len, |(access, _)| access));
+        }
+        if let Some((access, store)) = first
+            && self.witness.get() == NONE
+        {
+            self.set_witness(access, store);
         }
     }
 

@@ -65,8 +65,7 @@ fn counts(read: &Event) -> bool {
 impl Graph {
     /// Is the last write of its cell before an access another thread's, and not what its thread has read there before?
     #[inline]
-    pub(super) fn follows_foreign(&self, access: u32) -> bool {
-        let event = self.event(access);
+    pub(super) fn follows_foreign(&self, event: &Event) -> bool {
         let newest = event.follows();
         newest != NONE
             && self.event(newest).thread != event.thread
@@ -74,17 +73,21 @@ impl Graph {
     }
 
     /// Lines 5 to 8 of Fig. 4 and 5 for an access that follows a foreign write: the store it could overtake.
-    #[inline(never)]
+    #[inline]
     pub(super) fn buffered_store(&self, access: u32, model: MemoryModel) -> Option<u32> {
-        let store = self.foreign_candidate(access)?;
+        self.foreign_candidate(access).filter(|&store| self.is_pending(store, access, model))
+    }
+
+    /// Can the candidate of an access still be pending?
+    #[inline(never)]
+    fn is_pending(&self, store: u32, access: u32, model: MemoryModel) -> bool {
         let past = Past { row: self.happens_before.row(access).as_flattened(), access };
         let (overtaken, event) = (self.event(store), self.event(access));
         // No other thread wrote the cell after the store and before the access, and what the access's thread read is known
         // (the write of an atomic does not tell).
         let is_atomic = matches!(event.kind, EventKind::RmwWrite { .. });
         let knower = if is_atomic { overtaken.thread } else { event.thread };
-        let is_committed = self.is_read(overtaken, knower, past) || self.is_forced(store, past, model);
-        (!is_committed).then_some(store)
+        !self.is_read(overtaken, knower, past) && !self.is_forced(store, past, model)
     }
 
     /// The store that an access could overtake, which follows a foreign one, unless that has been committed.

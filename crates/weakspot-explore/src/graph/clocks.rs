@@ -4,7 +4,7 @@
 //! makes a few instructions of each join.
 
 use super::event::Order;
-use super::rows::{LANES, Lanes};
+use super::rows::{LANES, Lanes, join_lanes, merged};
 use super::{Graph, NONE};
 
 /// The rows of a graph; `STRIDE` is how many lanes a row has, or 0 if that is not known before.
@@ -34,6 +34,18 @@ impl<const STRIDE: usize> Table<'_, STRIDE> {
         }
     }
 
+    /// Joins one row as far as it is about happens-before, and others as far as they are about relaxed happens-before.
+    #[inline]
+    fn join_merged(&mut self, into: u32, row: u32, others: [u32; 2]) {
+        let stride = self.stride();
+        for at in 0..stride {
+            let lanes = |row: u32| self.lanes[row as usize * stride + at];
+            let [first, second] = others.map(|other| if other == NONE { [0; LANES] } else { lanes(other) });
+            let merged = merged(&lanes(row), &first, &second, &self.strict[at]);
+            join_lanes(&mut self.lanes[into as usize * stride + at], &merged);
+        }
+    }
+
     #[inline]
     fn set(&mut self, row: u32, column: usize, entry: u32) {
         let start = row as usize * self.stride() * LANES;
@@ -49,11 +61,6 @@ fn all(entry: u16, _: u16) -> u16 {
 /// Happens-before.
 fn strictly(entry: u16, mask: u16) -> u16 {
     entry & mask
-}
-
-/// Relaxed happens-before.
-fn relaxedly(entry: u16, mask: u16) -> u16 {
-    entry & !mask
 }
 
 impl Graph {
@@ -116,20 +123,6 @@ impl Graph {
         if !WATCHED {
             return table.join(id, before, all);
         }
-        let (last_load, last_store) = self.last_in_order(before);
-        if order == Order::Local {
-            return table.join(id, before, strictly);
-        }
-        if last_load == before {
-            table.join(id, before, all);
-        } else {
-            table.join(id, before, strictly);
-            if last_load != NONE {
-                table.join(id, last_load, relaxedly);
-            }
-        }
-        if order != Order::Load && last_store != NONE && last_store != last_load {
-            table.join(id, last_store, relaxedly);
-        }
+        table.join_merged(id, before, self.kept_in_order(before, order));
     }
 }

@@ -169,9 +169,14 @@ pub(super) enum Order {
 
 impl EventKind {
     pub(super) fn order(self) -> Order {
+        // Most events are loads and stores; asking for these first is better than a table of jumps.
+        if self == Self::Load {
+            return Order::Load;
+        }
+        if self == Self::Store {
+            return Order::Store;
+        }
         match self {
-            Self::Load => Order::Load,
-            Self::Store => Order::Store,
             Self::Fence(FenceKind::StoreStore) | Self::Choose | Self::LeaveCritical | Self::Misuse => Order::Local,
             _ => Order::Interlocked,
         }

@@ -11,9 +11,9 @@
 //!
 //! Only the columns of writes are needed: the question is always about a write.
 
-use super::rows::{copy_masked, copy_row, join_unmasked};
 use super::{Event, EventKind, Graph, NONE};
 use crate::graph::event::Order;
+use crate::graph::rows::copy_row;
 
 impl Graph {
     /// [`Event::last_load`] and [`Event::last_store`] after an event.
@@ -33,33 +33,33 @@ impl Graph {
         self.watched && read.kind == EventKind::Load && source.kind == EventKind::Store && source.thread == read.thread
     }
 
+    /// The events of its thread whose relaxed pasts together are that of an event, as far as program order goes: TSO keeps
+    /// loads before everything and stores before all but loads.
+    #[inline]
+    pub(super) fn kept_in_order(&self, before: u32, order: Order) -> [u32; 2] {
+        let (last_load, last_store) = self.last_in_order(before);
+        match order {
+            Order::Local => [NONE; 2],
+            Order::Load => [last_load, NONE],
+            Order::Store | Order::Interlocked => [last_load, last_store],
+        }
+    }
+
     /// Fills the scratch row with what comes before an event in program order: all of it in the first half, in the
     /// second as far as TSO keeps it.
     #[inline]
-    pub(super) fn start_relaxed_clock(&mut self, event: &Event) {
-        let (last_load, last_store) = self.last_in_order(event.po_prev);
-        let order = event.kind.order();
-        if last_load == event.po_prev && order != Order::Local {
-            copy_row(&mut self.scratch, self.happens_before.row(last_load));
-        } else {
-            copy_masked(&mut self.scratch, self.happens_before.row(event.po_prev), &self.strict);
-            if order == Order::Local {
-                return;
-            }
-            if last_load != NONE {
-                join_unmasked(&mut self.scratch, self.happens_before.row(last_load), &self.strict);
-            }
+    pub(super) fn start_relaxed_clock(&mut self, event: &Event, order: Order) {
+        let kept = self.kept_in_order(event.po_prev, order);
+        if kept == [event.po_prev, NONE] {
+            return copy_row(&mut self.scratch, self.happens_before.row(event.po_prev));
         }
-        if order != Order::Load && last_store != NONE && last_store != last_load {
-            join_unmasked(&mut self.scratch, self.happens_before.row(last_store), &self.strict);
-        }
+        self.happens_before.merge(&mut self.scratch, event.po_prev, kept, &self.strict);
     }
 
     /// Is this a load that another thread's write serves?
     #[inline]
-    pub(super) fn is_served_by_foreign(&self, load: u32) -> bool {
-        let &Event { kind, thread, source, .. } = self.event(load);
-        source != NONE && kind == EventKind::Load && self.event(source).thread != thread
+    pub(super) fn is_served_by_foreign(&self, event: &Event) -> bool {
+        event.kind == EventKind::Load && event.source != NONE && self.event(event.source).thread != event.thread
     }
 
     /// Fig. 2: the store that could still be pending when a load comes that another thread's write serves, although it

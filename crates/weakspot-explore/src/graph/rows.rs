@@ -6,6 +6,8 @@
 //!
 //! The monitors, which also read recorded traces of any length, have clocks of their own ([`crate::clocks`]).
 
+use super::NONE;
+
 /// Events one graph may have: what an entry can count.
 pub const MOST_EVENTS: u32 = u16::MAX as u32;
 
@@ -162,6 +164,27 @@ impl Rows {
         }
     }
 
+    /// `into` becomes one row where `mask` lets it through, and elsewhere what is in some others, if there are any.
+    #[inline]
+    pub(super) fn merge(&self, into: &mut [Lanes], row: u32, others: [u32; 2], mask: &[Lanes]) {
+        if let ([into], [mask], 1) = (&mut *into, mask, self.stride) {
+            let [first, second] = others.map(|row| if row == NONE { [0; LANES] } else { self.lanes[row as usize] });
+            *into = merged(&self.lanes[row as usize], &first, &second, mask);
+            return;
+        }
+        self.merge_many(into, row, others, mask);
+    }
+
+    #[inline(never)]
+    fn merge_many(&self, into: &mut [Lanes], row: u32, others: [u32; 2], mask: &[Lanes]) {
+        let lanes = |row: u32, at: usize| {
+            if row == NONE { [0; LANES] } else { self.lanes[row as usize * self.stride + at] }
+        };
+        for ((at, into), mask) in into.iter_mut().enumerate().zip(mask) {
+            *into = merged(&lanes(row, at), &lanes(others[0], at), &lanes(others[1], at), mask);
+        }
+    }
+
     /// Appends copies of some rows to `into`.
     #[inline]
     pub(super) fn copy_to(&self, rows: &[u32], into: &mut Vec<Lanes>) {
@@ -292,7 +315,7 @@ pub(super) fn copy_row(into: &mut [Lanes], from: &[Lanes]) {
 }
 
 #[inline]
-fn join_lanes(into: &mut Lanes, from: &Lanes) {
+pub(super) fn join_lanes(into: &mut Lanes, from: &Lanes) {
     // By value, so that the compiler sees that the two do not overlap and takes all entries at once.
     let (left, right) = (*into, *from);
     *into = std::array::from_fn(|at| left[at].max(right[at]));
@@ -303,9 +326,10 @@ fn masked(lanes: &Lanes, mask: &Lanes) -> Lanes {
     std::array::from_fn(|at| lanes[at] & mask[at])
 }
 
+/// The entries that a mask lets through, and the greater ones of two others where it does not.
 #[inline]
-fn unmasked(lanes: &Lanes, mask: &Lanes) -> Lanes {
-    std::array::from_fn(|at| lanes[at] & !mask[at])
+pub(super) fn merged(lanes: &Lanes, first: &Lanes, second: &Lanes, mask: &Lanes) -> Lanes {
+    std::array::from_fn(|at| lanes[at] & mask[at] | first[at].max(second[at]) & !mask[at])
 }
 
 /// Is some entry of a row greater than that of another?
@@ -338,12 +362,6 @@ pub(super) fn join(into: &mut [Lanes], from: &[Lanes]) {
 #[inline]
 pub(super) fn join_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
     each_masked(into, from, mask, |into, from, mask| join_lanes(into, &masked(from, mask)));
-}
-
-/// The same with the entries that `mask` holds back.
-#[inline]
-pub(super) fn join_unmasked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
-    each_masked(into, from, mask, |into, from, mask| join_lanes(into, &unmasked(from, mask)));
 }
 
 /// Is an entry of one row greater than that of another, a column apart?

@@ -86,8 +86,10 @@ impl Graph {
     #[inline]
     fn pending_store(&self, access: u32) -> Option<u32> {
         match self.watching {
-            Watching::Sober if self.is_served_by_foreign(access) => self.unordered_store(access),
-            Watching::Operational(model) if self.follows_foreign(access) => self.buffered_store(access, model),
+            Watching::Sober if self.is_served_by_foreign(self.event(access)) => self.unordered_store(access),
+            Watching::Operational(model) if self.follows_foreign(self.event(access)) => {
+                self.buffered_store(access, model)
+            }
             _ => None,
         }
     }
@@ -102,11 +104,11 @@ impl Graph {
         match self.watching {
             Watching::Nothing => {}
             Watching::Sober => {
-                let interest = |access| self.is_served_by_foreign(access);
+                let interest = |access| self.is_served_by_foreign(self.event(access));
                 self.answers.find_witness(len, concerns, interest, |access| self.unordered_store(access).map(place));
             }
             Watching::Operational(model) => {
-                let interest = |access| self.follows_foreign(access);
+                let interest = |access| self.follows_foreign(self.event(access));
                 let pending = |access| self.buffered_store(access, model).map(place);
                 self.answers.find_witness(len, concerns, interest, pending);
             }
@@ -115,22 +117,38 @@ impl Graph {
 
     /// Is there an access with a store that could still be pending? Tells of those that are new since it was asked last.
     /// Who has asked [`Graph::is_borderline`] once is not told any more.
-    pub fn tell(&self, mut found: impl FnMut(Finding)) -> bool {
-        let mut note = |access, pending: Option<u32>| {
-            let store = pending?;
-            found(Finding { store, access });
-            Some(self.place(store))
-        };
+    pub fn tell(&self, found: impl FnMut(Finding)) -> bool {
         match self.watching {
             Watching::Nothing => {}
-            Watching::Sober => self.answers.tell(self.len(), |access| {
-                if self.is_served_by_foreign(access) { note(access, self.unordered_store(access)) } else { None }
-            }),
-            Watching::Operational(model) => self.answers.tell(self.len(), |access| {
-                if self.follows_foreign(access) { note(access, self.buffered_store(access, model)) } else { None }
-            }),
+            Watching::Sober => {
+                self.tell_of(|event| self.is_served_by_foreign(event), |access| self.unordered_store(access), found);
+            }
+            Watching::Operational(model) => {
+                self.tell_of(|event| self.follows_foreign(event), |access| self.buffered_store(access, model), found);
+            }
         }
         self.is_known_borderline()
+    }
+
+    /// Most accesses are of no `interest`, whatever happens before them.
+    #[inline]
+    fn tell_of(
+        &self,
+        interest: impl Fn(&Event) -> bool,
+        pending: impl Fn(u32) -> Option<u32>,
+        mut found: impl FnMut(Finding),
+    ) {
+        let start = self.answers.begin_telling(self.len());
+        let mut first = None;
+        for (access, event) in (start..).zip(&self.events[start as usize..]) {
+            if interest(event)
+                && let Some(store) = pending(access)
+            {
+                found(Finding { store, access });
+                first = first.or_else(|| Some((access, self.place(store))));
+            }
+        }
+        self.answers.end_telling(start, self.len(), first);
     }
 
     /// For events to which the graph will be cut, the newest first: of how many of them will have been told then, if nothing
