@@ -31,7 +31,9 @@ impl PastOrder {
         loop {
             self.go_on(graph, thread, u32::MAX);
             let Some(&waits) = self.left[thread].last() else { return };
+            let went = self.order.len();
             self.let_go_before(graph, waits);
+            assert!(self.order.len() > went, "invariant: clocks have no cycles");
         }
     }
 
