@@ -59,11 +59,20 @@ struct Lane {
     /// How many rounds without effect led to the `wait` it is in.
     fruitless: u32,
     index: u32,
+    /// Has it left a critical block and done nothing since?
+    has_left: bool,
 }
 
 impl Lane {
-    const START: Self =
-        Self { phase: Phase::Running, idle_at: u64::MAX, last_read: NONE, last_wait: NONE, fruitless: 0, index: 0 };
+    const START: Self = Self {
+        phase: Phase::Running,
+        idle_at: u64::MAX,
+        last_read: NONE,
+        last_wait: NONE,
+        fruitless: 0,
+        index: 0,
+        has_left: false,
+    };
 }
 
 /// The beginning of a `wait`.
@@ -202,9 +211,16 @@ impl<'s, S: System> Interleaving<'s, S> {
         self.undo.len()
     }
 
-    /// Is the thread about to choose a value?
+    /// Is the thread about to choose a value, or whom to wake right after it has left a critical block? Then nobody comes
+    /// in between.
     pub fn is_choosing(&self, thread: usize) -> bool {
-        matches!(self.system.pending(ThreadId::new(thread)), Pending::Choose { .. })
+        match self.system.pending(ThreadId::new(thread)) {
+            Pending::Choose { .. } => true,
+            Pending::Notify { condvar, all: false } => {
+                self.lanes[thread].has_left && self.memory[condvar as usize] != 0
+            }
+            _ => false,
+        }
     }
 
     /// Can the thread take a step, be it that it wakes up without a notification?
@@ -303,10 +319,13 @@ impl<'s, S: System> Interleaving<'s, S> {
     /// An enabled thread takes a step.
     pub fn step(&mut self, thread: usize, choice: i64) {
         self.push_undo(thread);
+        let mut leaves = false;
         while self.system.pending(ThreadId::new(thread)) == Pending::LeaveCritical {
             self.act(thread, 0);
+            leaves = true;
         }
-        if self.can_move(thread) {
+        // What there is to choose after that nobody knew when this step's choice was made: it is the next step.
+        if self.can_move(thread) && !(leaves && self.is_choosing(thread)) {
             self.act(thread, choice);
         }
     }
@@ -375,6 +394,7 @@ impl<'s, S: System> Interleaving<'s, S> {
         let pending = self.system.pending(id);
         let before = self.system.save(id);
         let unasked = self.lanes[thread].phase != Phase::Running && self.is_asleep(thread);
+        self.lanes[thread].has_left = pending == Pending::LeaveCritical;
         let step = Action::Step { thread: id, choice: self.machine_choice(pending, choice) };
         self.actions.push(if unasked { Action::Wake { thread: id } } else { step });
         self.tokens.push(before.unwrap_or(Token(0)));

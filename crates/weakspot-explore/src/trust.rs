@@ -68,7 +68,7 @@ use std::ops::ControlFlow;
 
 use weakspot_model::ids::ThreadId;
 
-use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Status, Watching};
+use crate::graph::{EventKind, Graph, MOST_EVENTS, NONE, Phase, Watching};
 use crate::linearise::Lineariser;
 use crate::system::{CellId, LeftOut, Misuse, Pending, Repeated, System, Token};
 use frame::{Alternative, Doomed, Frame, Frames, Item, UNTOLD};
@@ -344,7 +344,7 @@ impl<'s, S: System> Explorer<'s, S> {
                 return ControlFlow::Break(());
             }
             if pending == Pending::Failed {
-                self.graph_mut().thread_mut(thread).status = Status::Done;
+                self.graph_mut().thread_mut(thread).status = self.status_after_failure(thread);
                 visitor.failed(&self.frame.graph, self.system, ThreadId::new(thread))?;
                 continue;
             }

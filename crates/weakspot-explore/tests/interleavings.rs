@@ -248,3 +248,57 @@ fn a_schedule_of_another_program_is_refused() {
         assert_eq!(error.step, step, "{text}");
     }
 }
+
+/// What is chosen right after a critical block is chosen in all ways, as the reference machine does.
+#[test]
+fn choices_after_a_critical_block() {
+    let texts = [
+        "shared y; thread a { critical { y = 1; } let q = choose(3..=4); assert(q == 3); } thread b { y = 2; }",
+        "shared y; thread a { critical { } let q = choose(0..=1); y = q; } thread b { y = 2; } final { assert(y != 1); }",
+        "shared x; mutex m; condvar c;
+        thread a { lock(m); x = 1; unlock(m); critical { } notify_one(c); }
+        thread b { lock(m); while x == 0 { wait(c, m); } unlock(m); }",
+        "shared x; mutex m; condvar c;
+        thread a { critical { x = 1; } notify_one(c); }
+        thread b { lock(m); wait(c, m); unlock(m); }
+        thread d { lock(m); wait(c, m); x = 2; unlock(m); notify_one(c); }",
+    ];
+    for text in texts {
+        let program = program(text);
+        let traces = explore(&program, &options(None), &Budget::unlimited(), &());
+        for mode in [
+            Mode::Preemptions(ALL),
+            Mode::Random { executions: 300, seed: 1 },
+            Mode::Pct { executions: 300, depth: 3, seed: 1 },
+        ] {
+            let found = run(&program, mode, &options(None));
+            let kind = |outcome: &Outcome| outcome.error.as_ref().map(|witness| witness.problem.kind);
+            assert_eq!(kind(&found), kind(&traces), "{mode:?}: {text}");
+            if let Mode::Random { executions, .. } | Mode::Pct { executions, .. } = mode {
+                assert_eq!(found.executions + found.failures, executions, "{mode:?}: {text}");
+            }
+        }
+    }
+}
+
+/// Leaving a critical block goes with what comes next: as many schedules as without the block, or, where a choice comes
+/// next, as with an event in its place.
+#[test]
+fn what_comes_after_a_critical_block_follows_at_once() {
+    for (with, without) in [
+        ("y = 1; critical { } let q = choose(0..=2);", "y = 1; fence; let q = choose(0..=2);"),
+        ("y = 1; critical { } notify_one(c);", "y = 1; notify_one(c);"),
+    ] {
+        let schedules = |body: &str| {
+            let text = format!(
+                "shared y; mutex m; condvar c; thread a {{ {body} y = 2; }}
+                thread w[2] {{ lock(m); if y == 0 {{ wait(c, m); }} unlock(m); }}"
+            );
+            let allowed = ExploreOptions { allow_deadlock: true, ..options(None) };
+            let budget = Budget::unlimited();
+            let (_, reports) = explore_interleavings(&program(&text), Mode::Preemptions(3), &allowed, &budget, &());
+            reports.iter().map(|report| report.interleavings).collect::<Vec<_>>()
+        };
+        assert_eq!(schedules(with), schedules(without), "{with}");
+    }
+}

@@ -10,12 +10,14 @@ use weakspot_explore::linearise::Lineariser;
 use weakspot_explore::outcome::actions_of;
 use weakspot_explore::system::{CellId, Judgement, Misuse, Pending, System, Update};
 use weakspot_explore::trust::{Ending, Explorer, Visitor};
+use weakspot_front::weak::compile;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::{FenceKind, Program};
 use weakspot_model::machine::{Action, Effect, Machine, Outcome, Rest, State};
 use weakspot_model::problem::ProblemKind;
 use weakspot_model::replay::{Ending as ReplayEnding, replay};
+use weakspot_model::source::SourceFile;
 use weakspot_model::trace::{Trace, TraceBuilder};
 use weakspot_testkit::generate::Shape;
 use weakspot_testkit::shrink::shrink;
@@ -284,6 +286,30 @@ fn assumptions_and_assertions() {
     let shape = Shape { branches: true, assume: true, assert: true, range_errors: true, ..base() };
     let tally = check(&shape, 5_000..5_600);
     assert!(tally.programs > 400 && tally.executions > 3_000 && tally.problems.len() > 1, "{tally:?}");
+}
+
+/// One cell: what fails comes after reads that an assumption depends on, or before them.
+#[test]
+fn failures_beside_assumptions() {
+    let shape =
+        Shape { assume: true, assert: true, atomics: false, cells: 1..=1, threads: 2..=3, statements: 2..=4, ..base() };
+    let tally = check(&shape, 20_000..21_500);
+    assert!(tally.programs > 1_000 && tally.problems.len() == 1, "{tally:?}");
+}
+
+/// The write before the failure revisits the read of the assumption, which then comes after it.
+#[test]
+fn failures_before_a_false_assumption() {
+    let threads = ["z = 1; assume(z == 3);", "let r = z; z = 2; assert(r != 1); z = 3;"];
+    for [first, second] in [threads, [threads[1], threads[0]]] {
+        let text = format!("shared z; thread a {{ {first} }} thread b {{ {second} }}");
+        let program = compile(&SourceFile::new("test.weak", &text)).unwrap().program;
+        let expected = brute_force(&program, false).unwrap();
+        assert!(!expected.problems.is_empty());
+        for tokens in [true, false] {
+            assert!(explore(&program, tokens, false).0 == expected, "{text}, tokens: {tokens}");
+        }
+    }
 }
 
 #[test]

@@ -213,4 +213,7 @@ pub enum Status {
     Stuck,
     /// Will do nothing more.
     Done,
+    /// Has failed while the `assume` of another thread was false. If what that one did came first, it was no execution;
+    /// a revisit may put it last.
+    FailedInVain,
 }

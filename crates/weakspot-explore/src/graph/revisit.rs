@@ -68,6 +68,9 @@ impl Graph {
         }
         self.take_new_source(read, kept - 1);
         self.note_early_readers(read);
+        for end in self.threads.iter_mut().filter(|end| end.status == Status::FailedInVain) {
+            end.status = Status::Live;
+        }
     }
 
     /// Which reads are left of those whose sources were added after them, and what their sources are now.

@@ -45,6 +45,20 @@ impl<S: System> Explorer<'_, S> {
         ending
     }
 
+    /// Is a thread that has just failed done with? A failure that comes after a false `assume` is none, and the same one may
+    /// come before it in a graph that a revisit makes of this one.
+    pub(super) fn status_after_failure(&mut self, failed: usize) -> Status {
+        let is_pruned = |this: &mut Self, thread: usize| {
+            let (id, token) = (ThreadId::new(thread), this.graph().thread(thread).token);
+            if !this.replays {
+                this.system.restore(id, token);
+            }
+            this.system.pending(id) == Pending::Pruned
+        };
+        let in_vain = (0..self.graph().width()).any(|thread| thread != failed && is_pruned(self, thread));
+        if in_vain { Status::FailedInVain } else { Status::Done }
+    }
+
     /// Does one of several threads that wait read what another one, going round a loop, writes for a moment? Then it may
     /// see that and go on: that is another execution.
     fn may_disturb_each_other(&self) -> bool {

@@ -62,7 +62,7 @@ impl<S: System> Explorer<'_, S> {
     fn will_know(&self, thread: usize, write: u32) -> bool {
         let end = self.graph().thread(thread);
         match end.status {
-            Status::Done => true,
+            Status::Done | Status::FailedInVain => true,
             _ if end.last == NONE => false,
             Status::Stuck if self.graph().event(end.last).stuck => true,
             Status::Stuck | Status::Live => self.graph().causes(write, end.last),
