@@ -1,10 +1,12 @@
 //! The attack engine against brute force: a program is robust exactly if every trace of the model is an SC trace.
 
+use weakspot_front::weak::compile;
 use weakspot_model::axioms::Axioms;
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::Program;
 use weakspot_model::machine::Machine;
 use weakspot_model::replay::replay;
+use weakspot_model::source::SourceFile;
 use weakspot_model::task::Budget;
 use weakspot_model::trace::TraceBuilder;
 use weakspot_testkit::generate::Shape;
@@ -109,6 +111,28 @@ fn attacks_are_exact_with_assumptions() {
         ..Shape::straight_line()
     };
     compare(&shape, 0..2000, [60, 400]);
+}
+
+/// What is assumed comes true because a store waits that the attack could do without.
+#[test]
+fn stores_may_wait_until_an_assumption_comes_true() {
+    let writer = "thread a { let r = y; x = 2; z = 2; let s = y; if s == 2 { assume(z != 2); } }";
+    let delayers = [
+        "z = 1; x = 1; let r = y;",
+        "z = 1; x = 1; let r = y; assume(r == 0);",
+        "z = 1; fence; x = 1; let r = y; assume(x == 2);",
+        "z = 1; fence(store_store); x = 1; let r = y;",
+    ];
+    for delayer in delayers {
+        let text = format!("shared x, y, z; {writer} thread b {{ y = 2; }} thread d {{ {delayer} }}");
+        let program = compile(&SourceFile::new("test.weak", &text)).expect("it is well formed").program;
+        for model in [MemoryModel::Tso, MemoryModel::Pso] {
+            let expected = is_robust(&program, model, false).expect("it is small");
+            assert!(!expected || delayer != delayers[0], "there is an execution");
+            let report = check(&program, model, false);
+            assert_eq!(report.verdict == RobustVerdict::Robust, expected, "{model:?}: {text}");
+        }
+    }
 }
 
 #[test]

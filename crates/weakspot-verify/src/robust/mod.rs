@@ -48,13 +48,15 @@
 //! `assume` is no move; at the end of an attack the reference machine looks for one way to go on that is never pruned
 //! (`witness::can_go_on`). Whether there is one depends on the attacker too, so in programs with `assume` nothing of it
 //! is forgotten during the chase. The prefix of a complete trace that breaks SC first is an attack (the argument above
-//! only ever leaves out events that come later), so no violation is lost.
+//! only ever leaves out events that come later). What comes after it may need stores to be pending that the attack makes
+//! visible at once: `later`.
 //!
 //! # Deliberately absent
 //! The specification. A thread whose instruction fails stops; whether that is an error is for the verification engines
 //! to say. Leaving a critical block touches no memory and happens at once.
 
 mod attack;
+mod later;
 mod locals;
 mod space;
 mod witness;
@@ -69,6 +71,7 @@ use weakspot_model::task::{Budget, Limit, Progress};
 use crate::growth;
 use attack::{Attack, Move, Successor};
 use space::{StateIndex, StateSpace};
+use witness::Built;
 
 pub use witness::completion;
 
@@ -192,7 +195,7 @@ pub fn check(
                         continue;
                     }
                     let moves = space.path_to(next, by);
-                    let added = add_violation(program, options, &moves, &mut report)?;
+                    let added = add_violation(program, options, &moves, space.len() as u64, &mut report)?;
                     if added && !options.all {
                         report.states = space.len() as u64;
                         return Ok(report);
@@ -216,6 +219,9 @@ pub fn check(
         }
     }
     report.states = space.len() as u64;
+    if let (Some(limit), []) = (report.limit, &report.violations[..]) {
+        report.verdict = RobustVerdict::Inconclusive(limit);
+    }
     Ok(report)
 }
 
@@ -224,9 +230,17 @@ fn add_violation(
     program: &Program,
     options: RobustOptions,
     moves: &[Move],
+    states: u64,
     report: &mut RobustReport,
 ) -> Result<bool, ReplayError> {
-    let Some(violation) = witness::build(program, options, moves)? else { return Ok(false) };
+    let violation = match witness::build(program, options, moves)? {
+        Built::Violation(violation) => violation,
+        Built::Pruned => return Ok(false),
+        Built::Open => {
+            report.limit.get_or_insert(Limit::States(states));
+            return Ok(false);
+        }
+    };
     report.verdict = RobustVerdict::NotRobust;
     let pair = (violation.store.site, violation.access.site);
     if !report.knows(pair) {

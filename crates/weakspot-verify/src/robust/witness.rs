@@ -10,11 +10,19 @@ use weakspot_model::machine::{Action, Effect, Machine, Outcome, Rest, State};
 use weakspot_model::replay::{Ending, ReplayError, replay};
 
 use super::attack::{Move, Role};
-use super::{Access, RobustOptions, Violation};
+use super::{Access, RobustOptions, Violation, later};
 
-/// Builds both executions and checks every step of them. `None` if the relaxed one cannot be completed because some
-/// `assume` is false in the end, whatever happens.
-pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Result<Option<Violation>, ReplayError> {
+/// What comes of an attack.
+pub enum Built {
+    Violation(Violation),
+    /// The relaxed execution cannot be completed: some `assume` is false in the end, whatever happens.
+    Pruned,
+    /// Whether it can be completed took too long to find out.
+    Open,
+}
+
+/// Builds both executions and checks every step of them.
+pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Result<Built, ReplayError> {
     let mut relaxed = Run::start(program, options.model, options.spurious_wakeups);
     let (mut store, mut passed, mut access) = (None, None, None);
     for &mv in moves {
@@ -26,17 +34,22 @@ pub fn build(program: &Program, options: RobustOptions, moves: &[Move]) -> Resul
             _ => access = Some(here),
         }
     }
-    if program.assumes() && !relaxed.failed && way_on(&relaxed.machine, &relaxed.state).is_none() {
-        return Ok(None);
-    }
     let attacker = store.expect("invariant: an attack delays a store").thread;
-    relaxed.drain(attacker)?;
+    if program.assumes() && !relaxed.failed && way_on(&relaxed.machine, &relaxed.state).is_none() {
+        match later::completed(&relaxed.machine, moves) {
+            Ok(Some(actions)) => relaxed.actions = actions,
+            Ok(None) => return Ok(Built::Pruned),
+            Err(()) => return Ok(Built::Open),
+        }
+    } else {
+        relaxed.drain(attacker)?;
+    }
 
     let mut calm = Run::start(program, MemoryModel::Sc, options.spurious_wakeups);
     for &mv in &moves[..moves.len() - 1] {
         calm.perform(mv)?;
     }
-    Ok(Some(Violation {
+    Ok(Built::Violation(Violation {
         store: store.expect("invariant: an attack delays a store"),
         passed: passed.expect("invariant: an attack passes an event"),
         access: access.expect("invariant: an attack ends with an access"),
@@ -61,7 +74,7 @@ pub fn completion(machine: &Machine<'_>, actions: &[Action]) -> Option<Vec<Actio
 
 /// An execution from here that is never pruned. It ends, well or badly, or goes on for ever (a state comes again). Depth
 /// first: where most ways are not pruned, the first one is.
-fn way_on(machine: &Machine<'_>, from: &State) -> Option<Vec<Action>> {
+pub(super) fn way_on(machine: &Machine<'_>, from: &State) -> Option<Vec<Action>> {
     let mut on_path = FxHashSet::default();
     let mut hopeless = FxHashSet::default();
     let mut path = vec![(from.clone(), machine.enabled(from))];
@@ -160,19 +173,8 @@ impl<'p> Run<'p> {
         Ok(effect)
     }
 
-    /// A thread that does nothing but leave critical blocks is left inside one of them.
     fn leave_critical(&mut self, thread: ThreadId) {
-        let mut left = FxHashSet::default();
-        while self.state.threads[thread.index()].pause == Pause::LeaveCritical {
-            if !left.insert(self.state.threads[thread.index()].local.clone()) {
-                break;
-            }
-            let action = Action::Step { thread, choice: 0 };
-            self.actions.push(action);
-            if self.machine.apply(&mut self.state, action).1 != Outcome::Continues {
-                break;
-            }
-        }
+        leave_critical(&self.machine, &mut self.state, thread, &mut self.actions);
     }
 
     /// Makes the remaining stores of a thread visible, unless the execution has ended with a problem.
@@ -183,5 +185,20 @@ impl<'p> Run<'p> {
             self.take(Action::Commit { thread, loc })?;
         }
         Ok(())
+    }
+}
+
+/// A thread that does nothing but leave critical blocks is left inside one of them.
+pub(super) fn leave_critical(machine: &Machine<'_>, state: &mut State, thread: ThreadId, actions: &mut Vec<Action>) {
+    let mut left = FxHashSet::default();
+    while state.threads[thread.index()].pause == Pause::LeaveCritical {
+        if !left.insert(state.threads[thread.index()].local.clone()) {
+            break;
+        }
+        let action = Action::Step { thread, choice: 0 };
+        actions.push(action);
+        if machine.apply(state, action).1 != Outcome::Continues {
+            break;
+        }
     }
 }
