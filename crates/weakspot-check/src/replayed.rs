@@ -14,7 +14,7 @@ use weakspot_model::problem::ProblemKind;
 use weakspot_model::task::{Budget, Progress};
 
 use crate::{
-    Bound, CheckOptions, CheckReport, Engine, InternalError, MonitorKind, Verdict, Violation, impact, relaxed,
+    Bound, CheckOptions, CheckReport, Engine, InternalError, MonitorKind, Verdict, Violation, attack, impact, relaxed,
 };
 
 /// Why there is no answer about a schedule.
@@ -65,6 +65,13 @@ fn judge(
     }
     let mut violations = confirmed(program, options, &with_other_stores(program, &replayed.violations))?;
     violations.retain(|violation| violation.relaxed.is_some() || named(violation, &replayed.violations));
+    if violations.is_empty() && program.assumes() && !replayed.violations.is_empty() {
+        // The relaxed execution in which what is assumed comes true may be another one than the monitor's.
+        let all = CheckOptions { all: true, ..options.clone() };
+        let attacks = attack::attacks(program, &all, impact::MAX_STATES_OF_SAMPLING, budget, progress)?;
+        violations = attack::violations(program, &all, &attacks)?;
+        violations.retain(|violation| named(violation, &replayed.violations));
+    }
     if violations.is_empty() {
         return Ok((Verdict::Bounded(Bound::Schedule(replayed.end.clone())), violations));
     }

@@ -148,3 +148,24 @@ fn findings_at_the_end_of_long_schedules_replay_to_themselves() {
     }
     assert!(longest > 50_000, "{longest}");
 }
+
+/// What is assumed comes true only if another store waits, too, than the one that the monitor names.
+#[test]
+fn findings_come_again_where_several_stores_have_to_wait() {
+    let text = "shared x, y, z;
+        thread a { let r = y; x = 2; z = 2; let s = y; if s == 2 { assume(z != 2); } }
+        thread b { y = 2; }
+        thread d { z = 1; x = 1; let r = y; }";
+    let program = weak::compile(&SourceFile::new("test.weak", text)).unwrap().program;
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        for all in [false, true] {
+            let options = CheckOptions { all, ..CheckOptions::new(model) };
+            let report = check(&program, &options, &Budget::unlimited(), &()).unwrap();
+            assert!(matches!(report.verdict, Verdict::Unsafe(_)), "{:?}", report.verdict);
+            for violation in &report.violations {
+                let again = replay(&program, &options, &violation.schedule);
+                assert!(matches!(again.verdict, Verdict::Unsafe(_)), "{} {:?}", violation.schedule, again.verdict);
+            }
+        }
+    }
+}
