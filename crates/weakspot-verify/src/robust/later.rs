@@ -140,9 +140,9 @@ impl Search<'_, '_> {
             return true;
         };
         let Some(place) = store.place else { return true };
-        let is_delayed = place >= self.moves.len();
+        let is_too_early = place >= self.moves.len() && node.made < self.moves.len();
         let before = |other: &Waiting| other.loc == loc && other.place.is_some_and(|earlier| earlier < place);
-        !(is_delayed && node.made < self.moves.len()) && !node.waiting.iter().any(before)
+        !is_too_early && !node.waiting.iter().any(before)
     }
 
     fn take(&self, node: &mut Node, action: Action, taken: &mut Vec<Action>) -> Outcome {
