@@ -10,7 +10,7 @@
 //! - whoever reads, reads the same store as before: none of another thread that would have been visible is pending.
 //!
 //! When all its stores are visible, the rest is as before. Meanwhile other stores may queue up behind them, up to
-//! [`MOST_BEHIND`] in each buffer.
+//! [`MOST_BEHIND`] in each buffer; if one was refused for that, and nothing is found, the answer is open.
 
 use rustc_hash::FxHashSet;
 use weakspot_model::ids::{Loc, ThreadId};
@@ -54,6 +54,7 @@ pub(super) fn completed(machine: &Machine<'_>, moves: &[Move]) -> Result<Option<
     let mut seen: FxHashSet<Node> = FxHashSet::default();
     seen.insert(known[0].0.clone());
     let mut open = vec![0];
+    let mut refused = false;
     while let Some(at) = open.pop() {
         if known.len() > LONG_ENOUGH {
             return Err(());
@@ -65,7 +66,7 @@ pub(super) fn completed(machine: &Machine<'_>, moves: &[Move]) -> Result<Option<
             }
             continue;
         }
-        for action in search.actions(&node) {
+        for action in search.actions(&node, &mut refused) {
             let mut next = node.clone();
             let mut taken = Vec::new();
             match search.take(&mut next, action, &mut taken) {
@@ -80,7 +81,7 @@ pub(super) fn completed(machine: &Machine<'_>, moves: &[Move]) -> Result<Option<
             }
         }
     }
-    Ok(None)
+    if refused { Err(()) } else { Ok(None) }
 }
 
 /// The actions that lead to a node, and some more.
@@ -109,15 +110,21 @@ impl Search<'_, '_> {
         (Node { state, waiting: Vec::new(), made: 0 }, 0, actions)
     }
 
-    /// The next move, if it can be made, and commits; or, after the last move, whatever the machine allows.
-    fn actions(&self, node: &Node) -> Vec<Action> {
+    /// The next move, if it can be made, and commits; or, after the last move, whatever the machine allows, unless it is
+    /// `refused` because too much waits.
+    fn actions(&self, node: &Node, refused: &mut bool) -> Vec<Action> {
+        let is_full = |thread: ThreadId| {
+            let behind = |store: &&Waiting| store.thread == thread && store.place.is_none();
+            let stores = matches!(node.state.threads[thread.index()].pause, Pause::Store { .. });
+            stores && node.waiting.iter().filter(behind).count() >= MOST_BEHIND
+        };
         let is_allowed = |action: &Action| match *action {
             Action::Commit { thread, loc } => self.may_commit(node, thread, loc),
             _ if node.made < self.moves.len() => false,
             Action::Step { thread, .. } => {
-                let stores = matches!(node.state.threads[thread.index()].pause, Pause::Store { .. });
-                let behind = |store: &&Waiting| store.thread == thread && store.place.is_none();
-                !stores || node.waiting.iter().filter(behind).count() < MOST_BEHIND
+                let is_full = is_full(thread);
+                *refused |= is_full;
+                !is_full
             }
             Action::Wake { .. } => true,
         };
