@@ -111,6 +111,8 @@ fn attacks_are_exact_with_assumptions() {
         ..Shape::straight_line()
     };
     compare(&shape, 0..2000, [60, 400]);
+    // Where a third thread has stores of its own that may wait.
+    compare(&Shape { threads: 3..=3, ..shape }, 0..250, [5, 50]);
 }
 
 /// What is assumed comes true because a store waits that the attack could do without.

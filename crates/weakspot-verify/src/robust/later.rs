@@ -9,8 +9,8 @@
 //!   and after all others;
 //! - whoever reads, reads the same store as before: none of another thread that would have been visible is pending.
 //!
-//! When all its stores are visible, the rest is as before. Meanwhile other stores may queue up behind them, up to
-//! [`MOST_BEHIND`] in each buffer; if one was refused for that, and nothing is found, the answer is open.
+//! When all its stores are visible, the rest is as before. Meanwhile other stores may queue up behind them: few at first,
+//! then more ([`BEHIND`]), for as long as nothing is found and one was refused. In the end the answer is open.
 
 use rustc_hash::FxHashSet;
 use weakspot_model::ids::{Loc, ThreadId};
@@ -21,7 +21,7 @@ use super::attack::{Move, Role};
 use super::witness::{leave_critical, way_on};
 
 /// Stores that may wait behind those of the attack, in one buffer.
-const MOST_BEHIND: usize = 2;
+const BEHIND: [usize; 3] = [2, 8, 64];
 
 /// After this many states the search ends.
 const LONG_ENOUGH: usize = 1 << 16;
@@ -49,39 +49,14 @@ type Known = (Node, usize, Vec<Action>);
 
 /// An execution that makes the moves and is never pruned. `Err`: there may be one, but the search took too long.
 pub(super) fn completed(machine: &Machine<'_>, moves: &[Move]) -> Result<Option<Vec<Action>>, ()> {
-    let search = Search { machine, moves };
-    let mut known: Vec<Known> = vec![search.start()];
-    let mut seen: FxHashSet<Node> = FxHashSet::default();
-    seen.insert(known[0].0.clone());
-    let mut open = vec![0];
-    let mut refused = false;
-    while let Some(at) = open.pop() {
-        if known.len() > LONG_ENOUGH {
-            return Err(());
-        }
-        let node = known[at].0.clone();
-        if node.made == moves.len() && node.waiting.iter().all(|store| store.place.is_none()) {
-            if let Some(rest) = way_on(machine, &node.state) {
-                return Ok(Some(path(&known, at, rest)));
-            }
-            continue;
-        }
-        for action in search.actions(&node, &mut refused) {
-            let mut next = node.clone();
-            let mut taken = Vec::new();
-            match search.take(&mut next, action, &mut taken) {
-                Outcome::Pruned => {}
-                Outcome::Failed(_) => return Ok(Some(path(&known, at, taken))),
-                Outcome::Continues if seen.contains(&next) => {}
-                Outcome::Continues => {
-                    seen.insert(next.clone());
-                    open.push(known.len());
-                    known.push((next, at, taken));
-                }
-            }
+    for behind in BEHIND {
+        let mut search = Search { machine, moves, behind, refused: false };
+        let found = search.run()?;
+        if found.is_some() || !search.refused {
+            return Ok(found);
         }
     }
-    if refused { Err(()) } else { Ok(None) }
+    Err(())
 }
 
 /// The actions that lead to a node, and some more.
@@ -98,9 +73,47 @@ fn path(known: &[Known], mut at: usize, last: Vec<Action>) -> Vec<Action> {
 struct Search<'a, 'p> {
     machine: &'a Machine<'p>,
     moves: &'a [Move],
+    /// Stores that may wait behind those of the attack, in one buffer.
+    behind: usize,
+    /// Was there one that might not?
+    refused: bool,
 }
 
 impl Search<'_, '_> {
+    fn run(&mut self) -> Result<Option<Vec<Action>>, ()> {
+        let mut known: Vec<Known> = vec![self.start()];
+        let mut seen: FxHashSet<Node> = FxHashSet::default();
+        seen.insert(known[0].0.clone());
+        let mut open = vec![0];
+        while let Some(at) = open.pop() {
+            if known.len() > LONG_ENOUGH {
+                return Err(());
+            }
+            let node = known[at].0.clone();
+            if node.made == self.moves.len() && node.waiting.iter().all(|store| store.place.is_none()) {
+                if let Some(rest) = way_on(self.machine, &node.state) {
+                    return Ok(Some(path(&known, at, rest)));
+                }
+                continue;
+            }
+            for action in self.actions(&node) {
+                let mut next = node.clone();
+                let mut taken = Vec::new();
+                match self.take(&mut next, action, &mut taken) {
+                    Outcome::Pruned => {}
+                    Outcome::Failed(_) => return Ok(Some(path(&known, at, taken))),
+                    Outcome::Continues if seen.contains(&next) => {}
+                    Outcome::Continues => {
+                        seen.insert(next.clone());
+                        open.push(known.len());
+                        known.push((next, at, taken));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
     fn start(&self) -> Known {
         let (mut state, _) = self.machine.start();
         let mut actions = Vec::new();
@@ -110,25 +123,26 @@ impl Search<'_, '_> {
         (Node { state, waiting: Vec::new(), made: 0 }, 0, actions)
     }
 
-    /// The next move, if it can be made, and commits; or, after the last move, whatever the machine allows, unless it is
-    /// `refused` because too much waits.
-    fn actions(&self, node: &Node, refused: &mut bool) -> Vec<Action> {
+    /// The next move, if it can be made, and commits; or, after the last move, whatever the machine allows.
+    fn actions(&mut self, node: &Node) -> Vec<Action> {
         let is_full = |thread: ThreadId| {
-            let behind = |store: &&Waiting| store.thread == thread && store.place.is_none();
+            let waits = |store: &&Waiting| store.thread == thread && store.place.is_none();
             let stores = matches!(node.state.threads[thread.index()].pause, Pause::Store { .. });
-            stores && node.waiting.iter().filter(behind).count() >= MOST_BEHIND
+            stores && node.waiting.iter().filter(waits).count() >= self.behind
         };
+        let mut refused = false;
         let is_allowed = |action: &Action| match *action {
             Action::Commit { thread, loc } => self.may_commit(node, thread, loc),
             _ if node.made < self.moves.len() => false,
             Action::Step { thread, .. } => {
                 let is_full = is_full(thread);
-                *refused |= is_full;
+                refused |= is_full;
                 !is_full
             }
             Action::Wake { .. } => true,
         };
         let mut actions: Vec<Action> = self.machine.enabled(&node.state).into_iter().filter(is_allowed).collect();
+        self.refused |= refused;
         if let Some(mv) = self.moves.get(node.made) {
             let thread = mv.thread;
             let action = match mv.role {
