@@ -87,13 +87,30 @@ impl Kept {
     fn write_back(self) {
         let Self { address, bytes, mark, stamp } = self;
         // SAFETY: statics are there for ever. No thread of the run goes on, and ordinary code waits until all is written back, so
-        // nobody has the lock, whose stamp says that it is still there. The bytes are those of a value that it held, which has no destructor and owns no memory.
+        // nobody has the lock, whose stamp says that it is still there. Ordinary code that only reads may have it if the run has
+        // not written, and then nothing is. The bytes are those of a value that it held, which has no destructor and owns no memory.
         unsafe {
-            if (*mark).load(Ordering::Relaxed) == stamp {
+            if (*mark).load(Ordering::Relaxed) == stamp && !are_same(address.cast(), &bytes) {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), address.cast(), bytes.len());
             }
         }
     }
+}
+
+/// Are these bytes in memory? Those that mean nothing may differ.
+///
+/// # Safety
+/// There are so many bytes, and nobody writes them now.
+unsafe fn are_same(address: *const MaybeUninit<u8>, bytes: &[MaybeUninit<u8>]) -> bool {
+    // SAFETY: by the contract.
+    let now = unsafe { std::slice::from_raw_parts(address, bytes.len()) };
+    let number = |bytes: &[MaybeUninit<u8>]| {
+        let mut word = [MaybeUninit::new(0); size_of::<usize>()];
+        word[..bytes.len()].copy_from_slice(bytes);
+        whatever_it_is(word)
+    };
+    let words = |bytes| <[_]>::chunks(bytes, size_of::<usize>()).map(number);
+    words(now).eq(words(bytes))
 }
 
 /// A number that has these bytes. Those that mean nothing (between fields) are anything.

@@ -1,7 +1,8 @@
 //! Whose turn it is: runs that are going on now, and those who wait for their end.
 //!
 //! Whoever finds that something belongs to a run of a model on another OS thread (an atomic holds its token, a lock its
-//! stamp) waits until that run is over. A model makes way for those that wait when a run is over: see [`run_begins`].
+//! stamp) waits until that run is over. A model makes way for those that wait when a run is over (see [`run_begins`]), and
+//! even before that if the run has to wait itself: see [`anew`](super::anew).
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,8 +10,9 @@ use std::time::{Duration, Instant};
 use super::runtime::{MOST_WORKERS, worker_of};
 use super::statics::MOST_MODELS;
 
-/// How long somebody waits at most: two models, or a model and ordinary code, may wait for each other.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long somebody waits at most, in milliseconds: a model and ordinary code may wait for each other by means that nobody
+/// sees here.
+static PATIENCE: AtomicU64 = AtomicU64::new(10_000);
 /// How often a model lets others go first between two runs: one of them may wait for something else.
 const TURNS: usize = 100;
 
@@ -21,6 +23,21 @@ static CURRENT: [[AtomicU64; MOST_WORKERS]; MOST_MODELS] =
 static MODELS: AtomicUsize = AtomicUsize::new(1);
 /// How many wait for the end of a run, by model.
 static WAITERS: [AtomicU32; MOST_MODELS] = [const { AtomicU32::new(0) }; MOST_MODELS];
+
+/// How long somebody waits at most.
+pub(super) fn patience() -> Duration {
+    Duration::from_millis(PATIENCE.load(Ordering::Relaxed))
+}
+
+/// The same in words.
+pub(super) fn patience_in_words() -> String {
+    format!("{} seconds", patience().as_secs_f64())
+}
+
+/// Changes how long somebody waits at most, in the whole process. For tests of weakspot itself, which have no time to wait.
+pub fn set_patience(patience: Duration) {
+    PATIENCE.store(patience.as_millis() as u64, Ordering::Relaxed);
+}
 
 /// There is a model of this number.
 pub(super) fn model_begins(model: u64) {
@@ -73,6 +90,18 @@ fn let_others_go_first(model: u64) {
     }
 }
 
+/// Does anybody wait for the end of a run of this model?
+pub(super) fn is_waited_for(model: u64) -> bool {
+    WAITERS[model as usize].load(Ordering::SeqCst) != 0
+}
+
+/// The run of a model that has one worker is over, before its end, and everything is as it was before: lets all go first who
+/// wait for it.
+pub(super) fn make_way(model: u64) {
+    runs_end(model, 0);
+    wait_for(|| (!is_waited_for(model)).then_some(()));
+}
+
 /// Somebody who waits for a model, until this is dropped.
 pub(super) struct Waiter {
     waiters: &'static AtomicU32,
@@ -91,7 +120,7 @@ impl Waiter {
     #[allow(dead_code, reason = "as above")]
     pub(super) fn waits(&self, is_so: impl Fn() -> bool) -> bool {
         while is_so() {
-            if self.start.elapsed() > PATIENCE {
+            if self.start.elapsed() > patience() {
                 return false;
             }
             std::thread::yield_now();
@@ -109,14 +138,24 @@ impl Drop for Waiter {
 /// Waits until something is there that stays; nothing if that takes too long.
 pub(super) fn wait_for<T>(something: impl Fn() -> Option<T>) -> Option<T> {
     let start = Instant::now();
+    let mut pause = Pause::default();
     loop {
         let found = something();
-        let waited = start.elapsed();
-        if found.is_some() || waited > PATIENCE {
+        if found.is_some() || start.elapsed() > patience() {
             return found;
         }
+        pause.make();
+    }
+}
+
+/// Pauses between looks at something.
+#[derive(Default)]
+pub(super) struct Pause(Option<Instant>);
+
+impl Pause {
+    pub(super) fn make(&mut self) {
         // Runs are short as a rule. Whoever has waited for long is in no hurry.
-        if waited < Duration::from_millis(10) {
+        if self.0.get_or_insert_with(Instant::now).elapsed() < Duration::from_millis(10) {
             std::thread::yield_now();
         } else {
             std::thread::sleep(Duration::from_millis(1));
