@@ -254,7 +254,7 @@ fn readers_writers_and_initialisers_go_first_as_well() {
         || drop(USED_TOO.write().unwrap()),
         |passage| {
             let other = thread::spawn(|| *USED_TOO.read().unwrap());
-            drop((USED_TOO.read().unwrap(), LOCK.read().unwrap()));
+            drop(USED_TOO.read().unwrap());
             passage.pass();
             *LOCK.write().unwrap() += 1;
             assert_eq!(other.join().unwrap(), 0);
@@ -366,13 +366,13 @@ fn both_come_to_their_end_however_often_they_meet() {
     assert_eq!((*ONE.lock().unwrap(), *TWO.read().unwrap()), (rounds, rounds));
 }
 
-/// Two models that have captured the same locks.
+/// Two models that have captured the same lock and the same atomic.
 #[test]
 fn of_two_models_that_wait_for_each_other_one_makes_way() {
-    let locks = Arc::new((Mutex::new(0), AtomicUsize::new(0)));
+    let shared = Arc::new((Mutex::new(3), AtomicUsize::new(0)));
     let meeting = Arc::new(std::sync::Barrier::new(2));
     let explore = |forwards: bool| {
-        let (locks, meeting) = (Arc::clone(&locks), Arc::clone(&meeting));
+        let (shared, meeting) = (Arc::clone(&shared), Arc::clone(&meeting));
         std::thread::spawn(move || {
             let has_met = Flag::new(false);
             let meet = move || {
@@ -382,13 +382,13 @@ fn of_two_models_that_wait_for_each_other_one_makes_way() {
             };
             Builder::default().check(move || {
                 if forwards {
-                    *locks.0.lock().unwrap() = 0;
+                    assert_eq!(*shared.0.lock().unwrap(), 3);
                     meet();
-                    assert_eq!(locks.1.fetch_add(1, SeqCst), 0);
+                    assert_eq!(shared.1.fetch_add(1, SeqCst), 0);
                 } else {
-                    assert_eq!(locks.1.fetch_add(1, SeqCst), 0);
+                    assert_eq!(shared.1.fetch_add(1, SeqCst), 0);
                     meet();
-                    *locks.0.lock().unwrap() = 0;
+                    assert_eq!(*shared.0.lock().unwrap(), 3);
                 }
             })
         })
@@ -396,6 +396,27 @@ fn of_two_models_that_wait_for_each_other_one_makes_way() {
     for model in [true, false].map(explore) {
         is_safe(&model.join().unwrap());
     }
+}
+
+/// Ordinary code that holds the lock waits for a thread that waits for the execution. The static has a destructor, but the model
+/// only reads it.
+#[test]
+fn whoever_holds_the_lock_may_wait_for_somebody_else_who_waits() {
+    static LIST: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let wants = |_: &mut MutexGuard<'_, u64>| {
+        std::thread::spawn(|| LIST.lock().unwrap().push(1)).join().unwrap();
+    };
+    let (passage, ordinary) = holds_and_wants(0, || HELD.lock().unwrap(), wants);
+    let report = Builder::default().check(move || {
+        let length = LIST.lock().unwrap().len();
+        passage.pass();
+        drop(HELD.lock().unwrap());
+        assert_eq!(LIST.lock().unwrap().len(), length);
+    });
+    ordinary.join().unwrap();
+    is_safe(&report);
+    assert_eq!(LIST.lock().unwrap().len(), 1);
 }
 
 /// One model has the statics until it is done, and wants a lock that the other one has, which waits for the statics.

@@ -149,3 +149,38 @@ fn a_model_that_waits_for_another_one_says_so() {
     let report = model.join().unwrap();
     assert!(report.failure.is_none(), "{report}");
 }
+
+/// To leave an execution in the middle could leave half a change behind, where nothing is put back. So both wait.
+#[test]
+fn a_model_that_has_changed_what_is_not_put_back_does_not_make_way() {
+    static HELD: Mutex<u64> = Mutex::new(0);
+    static LIST: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    static USED: Mutex<u64> = Mutex::new(0);
+    be_impatient();
+    let (held, is_held) = channel();
+    let (came, has_come) = channel();
+    let came = std::sync::Mutex::new(Some(came));
+    let ordinary = std::thread::spawn(move || {
+        let _guard = HELD.lock().unwrap();
+        held.send(()).unwrap();
+        has_come.recv().unwrap();
+        // It does not give up, so that it is the model that says so.
+        while std::panic::catch_unwind(|| drop(USED.lock().unwrap())).is_err() {}
+    });
+    is_held.recv().unwrap();
+    let report = Builder::default().check(move || {
+        LIST.lock().unwrap().push(1);
+        *USED.lock().unwrap() += 1;
+        if let Some(came) = came.lock().unwrap().take() {
+            came.send(()).unwrap();
+        }
+        *HELD.lock().unwrap() += 1;
+        assert_eq!(LIST.lock().unwrap().pop(), Some(1));
+    });
+    ordinary.join().unwrap();
+    let message = message_of(&report);
+    assert!(message.starts_with("ordinary code, outside of this model"), "{message}");
+    let why = message.split_once("each other. ").unwrap().1;
+    let start = "The execution would make way, but it has changed what the lock at crates/weakspot/tests/patience.rs:";
+    assert!(why.starts_with(start) && why.ends_with(" holds, and that is not put back"), "{message}");
+}

@@ -267,6 +267,27 @@ fn readers_of_both_worlds_do_not_wait_for_each_other() {
     model.join().unwrap();
 }
 
+/// A writer outside waits for the end of an execution that has read, and the execution does not wait for the writer. It must
+/// not make way, either: it has changed a list that is not put back.
+#[test]
+fn an_execution_that_has_read_may_write_while_a_writer_waits_for_it() {
+    static LOCK: RwLock<u64> = RwLock::new(3);
+    static LIST: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    let (meeting, has_met) = Meeting::new();
+    let model = explore(move || {
+        LIST.lock().unwrap().push(1);
+        let before = *LOCK.read().unwrap();
+        meeting.meet();
+        *LOCK.write().unwrap() += 1;
+        assert_eq!(*LOCK.read().unwrap(), before + 1);
+        assert_eq!(LIST.lock().unwrap().pop(), Some(1));
+    });
+    has_met.recv().unwrap();
+    *LOCK.write().unwrap() += 10;
+    model.join().unwrap();
+    assert_eq!(*LOCK.read().unwrap(), 13);
+}
+
 /// In `std`, too, an initialiser that waits for its own end waits for ever.
 #[test]
 fn an_initialiser_that_runs_a_model_of_what_it_initialises_is_named() {

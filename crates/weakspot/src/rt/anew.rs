@@ -18,8 +18,12 @@
 //! The new run finds all it uses as ordinary code has left it, so that what is kept under two locks belongs together. To wait in
 //! the middle, with everything put back meanwhile, would be simpler, but the threads would have seen one half as it was before.
 //!
-//! Whether those who wait for the execution hold the lock is not asked. The holder may wait for somebody who waits for the
-//! execution by other means (a channel, the end of a thread). At worst an execution begins again without need.
+//! It does so at once if whoever holds the lock is seen to wait for the execution. The holder may also wait for somebody who
+//! waits for the execution, by means that nobody sees here (a channel, the end of a thread). So after a while it is enough that
+//! anybody waits.
+//!
+//! An execution does not make way if it has changed what is not put back: data with a destructor in a static lock, or what a
+//! lock holds that the closure has captured. To leave the threads at that point could leave half a change behind.
 //!
 //! # Courtesy
 //! Ordinary code that takes two locks again and again would be met by the new run as it was by the old one. So an execution that
@@ -33,9 +37,9 @@
 //! explored anew from its first execution, as all such models are, and now all of them begin with the new values.
 //!
 //! # Two models
-//! Runs of two models that have captured the same locks or atomics may wait for each other, too. Of all that wait in a
-//! circle, one waits for a model with a lower number than its own: whoever does so, and is waited for, makes way. A run
-//! that waits for the statics, which another model may have for long, always does.
+//! Runs of models that have captured the same locks or atomics may wait for each other, too. Of all that wait in a circle,
+//! one waits for a model with a lower number than its own, and makes way. A run that waits for the statics, which another
+//! model may have for long, makes way for everybody.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,8 +84,20 @@ pub(crate) struct Anew {
     /// What the execution waits for, and since when, however often it has begun again.
     waits: Cell<Option<(usize, Instant)>>,
     has_asked: Cell<bool>,
+    /// Locks that the run has come to whose data is not put back: the address, and where.
+    lasting: RefCell<Vec<(usize, Place)>>,
+    /// Where the run has come to one that it has changed.
+    changed: Cell<Option<Place>>,
     /// An execution was another one when it began again.
     pub(crate) was_another: Cell<bool>,
+}
+
+/// Who has what a run waits for.
+#[derive(Clone, Copy)]
+pub(super) enum Whom {
+    Ordinary,
+    /// The model of this number.
+    Model(u64),
 }
 
 /// What comes of waiting.
@@ -109,9 +125,35 @@ impl Runtime {
         self.anew.entered.borrow_mut().push(address);
     }
 
+    /// The run comes to a lock whose data is not put back when it is over.
+    pub(super) fn note_lasting(&self, address: usize, place: Place) {
+        self.anew.lasting.borrow_mut().push((address, place));
+    }
+
+    /// The run may change what a lock holds.
+    pub(super) fn note_change_of(&self, address: usize) {
+        let lasting = self.anew.lasting.borrow();
+        if let Some(&(_, place)) = lasting.iter().find(|&&(one, _)| one == address) {
+            self.anew.changed.set(Some(place));
+        }
+    }
+
     /// A run begins.
     pub(super) fn forget_entered(&self) {
         self.anew.entered.borrow_mut().clear();
+        self.anew.lasting.borrow_mut().clear();
+        self.anew.changed.set(None);
+    }
+
+    /// Why it does not make way, if it cannot because of what it has done: to be said of those who wait for each other.
+    pub(super) fn why_in_the_way(&self) -> String {
+        let changed = self.anew.changed.get().filter(|_| turns::is_waited_for(self.number));
+        let why = |place| {
+            format!(
+                ". The execution would make way, but it has changed what the lock at {place} holds, and that is not put back"
+            )
+        };
+        changed.map(why).unwrap_or_default()
     }
 
     /// Is the run to begin again?
@@ -125,30 +167,44 @@ impl Runtime {
         self.anew.makes_way.get()
     }
 
-    /// The current thread waits for something at this address that another OS thread has, and makes way if it `may`.
-    pub(super) fn wait_outside<T>(&self, address: usize, may: bool, something: impl Fn() -> Option<T>) -> Waited<T> {
+    /// The current thread waits for something at this address that another OS thread has.
+    pub(super) fn wait_outside<T>(&self, address: usize, whom: Whom, something: impl Fn() -> Option<T>) -> Waited<T> {
         self.rests();
         let begin = Instant::now();
         let known = self.anew.waits.get().filter(|&(known, _)| known == address);
         let start = known.map_or(begin, |(_, start)| start);
         self.anew.waits.set(Some((address, start)));
+        if let Whom::Model(other) = whom {
+            turns::wait_for_model(self.number, Some(other));
+        }
+        let is_due = || match whom {
+            Whom::Ordinary => turns::is_waited_for_by_holder(self.number, address),
+            Whom::Model(other) => self.number > other && turns::waits_for_itself(self.number),
+        };
         let mut pause = Pause::default();
-        loop {
+        let waited = loop {
             if let Some(found) = something() {
                 self.anew.waits.set(None);
-                return Waited::Found(found);
+                break Waited::Found(found);
             }
             if start.elapsed() > turns::patience() {
-                return Waited::TooLong;
+                break Waited::TooLong;
             }
-            if (may || self.makes_way()) && self.may_make_way() {
-                return Waited::InTheWay;
+            if (is_due() || self.is_unlucky(begin)) && self.may_make_way() {
+                break Waited::InTheWay;
             }
             if begin.elapsed() > MOMENT {
                 self.take_back();
             }
             pause.make();
-        }
+        };
+        turns::wait_for_model(self.number, None);
+        waited
+    }
+
+    /// Has it waited for a while, since then, and somebody waits for it? Or does it make way already?
+    fn is_unlucky(&self, begin: Instant) -> bool {
+        self.makes_way() || turns::is_waited_for(self.number) && begin.elapsed() > turns::patience() / 10
     }
 
     /// Waits until the statics are those of the model, whose current thread comes to the one at this address.
@@ -156,21 +212,19 @@ impl Runtime {
     pub(super) fn take_statics(&self, claim: u64, address: usize) {
         self.rests();
         while !statics::take(claim, MOMENT) {
-            if self.may_make_way() {
+            if (self.makes_way() || turns::is_waited_for(self.number)) && self.may_make_way() {
                 self.make_way(address);
             }
         }
         self.claim.set(None);
     }
 
-    /// Is the run in somebody's way, and can it be given up here?
+    /// Can the run be given up here?
     fn may_make_way(&self) -> bool {
         let is_thread = || !self.state().lanes[self.thread.get() as usize].suspender.is_null();
-        if self.is_free() {
-            return (self.makes_way() || turns::is_waited_for(self.number)) && is_thread();
-        }
         // A thread that unwinds cannot unwind because of something else, and would be left behind.
-        turns::is_waited_for(self.number) && is_thread() && !std::thread::panicking()
+        let can_unwind = || self.makes_way() || !std::thread::panicking();
+        self.anew.changed.get().is_none() && is_thread() && can_unwind()
     }
 
     /// The current thread, which holds nothing, waits for what is at this address: the run is given up.

@@ -135,6 +135,14 @@ pub(crate) fn note_change() {
     }
 }
 
+/// The same for what a lock with this stamp holds.
+pub(crate) fn note_change_of(stamp: &objects::Stamp) {
+    note_change();
+    if let Some(runtime) = current() {
+        runtime.note_change_of(ordinary::address_of(stamp));
+    }
+}
+
 /// The number of the current thread of a model.
 #[inline]
 pub(crate) fn current_thread() -> Option<u32> {

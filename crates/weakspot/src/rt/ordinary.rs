@@ -15,8 +15,9 @@
 //! # Readers
 //! A run that only reads what an `RwLock` holds shares it with ordinary code that does the same. It takes the lock of `std` for
 //! reading then, and readers outside of models wait for its end only if it has come to write. Until then its stamp keeps
-//! writers out, and when it comes to write it has to wait for readers like anybody else. What the lock holds is put back
-//! after the run only if it is not the same anyway.
+//! writers out, and when it comes to write it has to wait for readers like anybody else, but not for a writer who waits for
+//! the run. Later runs of the model come to that lock as writers. What the lock holds is put back after the run only if it
+//! is not the same anyway.
 //!
 //! # Whoever has called the model
 //! The code that has called a model, and waits for its end, cannot give back what it holds meanwhile. So a run that would have
@@ -26,7 +27,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError, TryLockResult};
 
-use super::anew::{Waited, is_asked_for};
+use super::anew::{Waited, Whom, is_asked_for};
 use super::objects::Stamp;
 use super::runtime::Runtime;
 use super::turns::{self, Waiter};
@@ -92,7 +93,7 @@ impl Drop for Holding {
     }
 }
 
-fn address_of(stamp: &Stamp) -> usize {
+pub(super) fn address_of(stamp: &Stamp) -> usize {
     std::ptr::from_ref(stamp).addr()
 }
 
@@ -100,6 +101,11 @@ fn address_of(stamp: &Stamp) -> usize {
 fn held_here(stamp: &Stamp) -> Option<Held> {
     let address = address_of(stamp);
     HELD.with_borrow(|held| held.iter().rev().find(|held| held.address == address).copied())
+}
+
+/// All that ordinary code on this OS thread has.
+pub(super) fn all_held() -> Vec<usize> {
+    HELD.try_with(|held| held.borrow().iter().map(|held| held.address).collect()).unwrap_or_default()
 }
 
 /// Does ordinary code on this OS thread read what the lock with this stamp holds? Then there is no writer outside of models.
@@ -144,8 +150,8 @@ impl Stamp {
         }
         let other = || turns::owner_of(run).filter(|&model| model != runtime.number);
         if let Some(model) = other() {
-            let waiter = Waiter::new(model);
-            let waited = runtime.wait_outside(address, runtime.number > model, || other().is_none().then_some(()));
+            let waiter = Waiter::new(model, &[]);
+            let waited = runtime.wait_outside(address, Whom::Model(model), || other().is_none().then_some(()));
             drop(waiter);
             match waited {
                 Waited::Found(()) => {}
@@ -172,18 +178,24 @@ impl Stamp {
         if let Some(Held { how, since, .. }) = held_here(self) {
             runtime.fail(would_wait_for_caller(how, since), place);
         }
-        match runtime.wait_outside(address_of(self), true, outside) {
+        match runtime.wait_outside(address_of(self), Whom::Ordinary, outside) {
             Waited::Found(guard) => guard,
             Waited::InTheWay => runtime.make_way(address_of(self)),
             Waited::TooLong => {
                 let message = format!(
                     "ordinary code, outside of this model and on another OS thread, has held this lock for {}: perhaps \
-                     they wait for each other",
-                    turns::patience_in_words()
+                     they wait for each other{}",
+                    turns::patience_in_words(),
+                    runtime.why_in_the_way()
                 );
                 runtime.fail(message, place)
             }
         }
+    }
+
+    /// Has any run left its stamp?
+    pub(crate) fn was_used(&self) -> bool {
+        self.run() != 0
     }
 
     /// The last run that has left its stamp.
@@ -215,21 +227,46 @@ impl Stamp {
     /// Waits for the end of a run that is going on and has come to the lock.
     #[inline]
     pub(crate) fn wait_for_models(&self, place: Place) {
-        self.wait_for_run(|| self.run(), place);
+        self.wait_for_run(|| self.run(), false, place);
+    }
+
+    /// The same for somebody who has the lock of `std` alone.
+    #[inline]
+    pub(crate) fn wait_alone_for_models(&self, place: Place) {
+        self.wait_for_run(|| self.run(), true, place);
+    }
+
+    /// Does ordinary code that has the lock of `std` alone wait for the end of a run of this model? Then nobody else has the lock.
+    pub(crate) fn is_pending(&self, runtime: &Runtime) -> bool {
+        turns::is_pending(runtime.number, address_of(self))
     }
 
     /// The same for somebody who only reads: the run that has come to write is this one.
     #[inline]
     pub(crate) fn wait_for_writer(&self, writer: &Writer, place: Place) {
-        self.wait_for_run(|| writer.run(), place);
+        self.wait_for_run(|| writer.run(), false, place);
     }
 
     #[inline]
-    fn wait_for_run(&self, run: impl Fn() -> u64, place: Place) {
+    fn wait_for_run(&self, run: impl Fn() -> u64, alone: bool, place: Place) {
         let is_let_through = foreign::use_outside(address_of(self), |own| own == self.run(), Some(place));
         if !is_let_through && is_going_on(run()) {
-            wait_for_end(run(), place);
+            self.wait_for_end(run(), alone, place);
         }
+    }
+
+    #[cold]
+    fn wait_for_end(&self, run: u64, alone: bool, place: Place) {
+        let Some(model) = turns::owner_of(run) else { return };
+        let _waiter = Waiter::new(model, &all_held());
+        let _pending = alone.then(|| turns::Pending::new(model, address_of(self)));
+        let is_over = turns::wait_for(|| (!is_going_on(run)).then_some(()));
+        assert!(
+            is_over.is_some(),
+            "a model uses the lock that is used at {place}, and its execution has not come to an end for {}. Ordinary code, on \
+             another OS thread, cannot use it meanwhile: perhaps they wait for each other",
+            turns::patience_in_words()
+        );
     }
 }
 
@@ -252,9 +289,14 @@ impl Writer {
         self.run() == runtime.run.get()
     }
 
-    /// It is from now on. Whoever says so has the lock of `std`.
-    pub(crate) fn set(&self, runtime: &Runtime) {
+    /// It is from now on, and so are later runs of the model if the lock, with this stamp, outlives the run. Whoever says so has
+    /// the lock of `std`.
+    pub(crate) fn set(&self, runtime: &Runtime, stamp: &Stamp, was_used: bool) {
         self.0.store(runtime.run.get(), Ordering::Relaxed);
+        let address = address_of(stamp);
+        if was_used || runtime.claim.get().is_none() && statics::is_static(address) {
+            runtime.written.borrow_mut().insert(address);
+        }
     }
 
     /// Is it going on, on another OS thread? For ordinary code that holds the lock of `std`.
@@ -282,23 +324,16 @@ fn would_wait_for_caller(how: How, since: Place) -> String {
     }
 }
 
-#[cold]
-fn wait_for_end(run: u64, place: Place) {
-    let Some(model) = turns::owner_of(run) else { return };
-    let _waiter = Waiter::new(model);
-    let is_over = turns::wait_for(|| (!is_going_on(run)).then_some(()));
-    assert!(
-        is_over.is_some(),
-        "a model uses the lock that is used at {place}, and its execution has not come to an end for {}. Ordinary code, on \
-         another OS thread, cannot use it meanwhile: perhaps they wait for each other",
-        turns::patience_in_words()
-    );
-}
-
 impl Runtime {
     /// Was this incomplete when the model came to it?
     pub(crate) fn stays_incomplete(&self, stamp: &Stamp) -> bool {
         self.incomplete.borrow().contains(&address_of(stamp))
+    }
+
+    /// Has an earlier run come to write what the lock with this stamp holds?
+    pub(crate) fn writes(&self, stamp: &Stamp) -> bool {
+        let written = self.written.borrow();
+        !written.is_empty() && written.contains(&address_of(stamp))
     }
 
     /// The run finds this incomplete, and has not left its stamp. What is neither a static nor was used before the run is

@@ -142,6 +142,8 @@ pub(crate) struct Runtime {
     /// What is done once, by address, that was not complete when the model came to it: whatever ordinary code does meanwhile, it
     /// is not complete at the beginning of a run.
     pub(super) incomplete: RefCell<FxHashSet<usize>>,
+    /// Locks with readers that a run has come to write, by address. Survives runs.
+    pub(super) written: RefCell<FxHashSet<usize>>,
     /// Calls with which loops say that they wait.
     calls: RefCell<Calls>,
     /// Runs that are in the way.
@@ -190,6 +192,7 @@ impl Runtime {
             has_started: Cell::new(None),
             foreigners_since: Cell::new(None),
             incomplete: RefCell::default(),
+            written: RefCell::default(),
             calls: RefCell::default(),
             anew: Anew::default(),
             failure: RefCell::new(None),

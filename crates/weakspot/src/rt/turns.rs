@@ -5,6 +5,7 @@
 //! even before that if the run has to wait itself: see [`anew`](super::anew).
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::runtime::{MOST_WORKERS, worker_of};
@@ -23,6 +24,19 @@ static CURRENT: [[AtomicU64; MOST_WORKERS]; MOST_MODELS] =
 static MODELS: AtomicUsize = AtomicUsize::new(1);
 /// How many wait for the end of a run, by model.
 static WAITERS: [AtomicU32; MOST_MODELS] = [const { AtomicU32::new(0) }; MOST_MODELS];
+/// The model that the run of a model waits for, and one more; 0 if it waits for none.
+static WAITED_FOR: [AtomicU64; MOST_MODELS] = [const { AtomicU64::new(0) }; MOST_MODELS];
+/// Locks that ordinary code holds while it waits: a number for who waits, the model, the address of the lock.
+static HELD_MEANWHILE: Mutex<Vec<(u64, u64, usize)>> = Mutex::new(Vec::new());
+/// Where ordinary code waits for the end of a run of a model that has only read, and nobody else has the lock of `std`: the
+/// model, and the address.
+static PENDING: Mutex<Vec<(u64, usize)>> = Mutex::new(Vec::new());
+/// The next number for who waits.
+static WAITS: AtomicU64 = AtomicU64::new(0);
+
+fn held_meanwhile() -> MutexGuard<'static, Vec<(u64, u64, usize)>> {
+    HELD_MEANWHILE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// How long somebody waits at most.
 pub(super) fn patience() -> Duration {
@@ -95,6 +109,23 @@ pub(super) fn is_waited_for(model: u64) -> bool {
     WAITERS[model as usize].load(Ordering::SeqCst) != 0
 }
 
+/// Does somebody who holds the lock at this address wait for the end of a run of this model?
+pub(super) fn is_waited_for_by_holder(model: u64, address: usize) -> bool {
+    is_waited_for(model) && held_meanwhile().iter().any(|&(_, waited_for, held)| (waited_for, held) == (model, address))
+}
+
+/// The run of this model waits for that of another one, until somebody says otherwise.
+pub(super) fn wait_for_model(model: u64, other: Option<u64>) {
+    WAITED_FOR[model as usize].store(other.map_or(0, |other| other + 1), Ordering::SeqCst);
+}
+
+/// Does this model wait for itself, in the end?
+pub(super) fn waits_for_itself(model: u64) -> bool {
+    let next = |model: u64| WAITED_FOR[model as usize].load(Ordering::SeqCst).checked_sub(1);
+    let mut others = std::iter::successors(next(model), |&other| next(other)).take(MOST_MODELS);
+    others.any(|other| other == model)
+}
+
 /// The run of a model that has one worker is over, before its end, and everything is as it was before: lets all go first who
 /// wait for it.
 pub(super) fn make_way(model: u64) {
@@ -106,14 +137,20 @@ pub(super) fn make_way(model: u64) {
 pub(super) struct Waiter {
     waiters: &'static AtomicU32,
     start: Instant,
+    number: u64,
+    holds_locks: bool,
 }
 
 impl Waiter {
-    #[allow(dead_code, reason = "as above")]
-    pub(super) fn new(model: u64) -> Self {
+    /// Ordinary code, or a model, which holds these locks.
+    pub(super) fn new(model: u64, holds: &[usize]) -> Self {
+        let number = WAITS.fetch_add(1, Ordering::Relaxed);
+        if !holds.is_empty() {
+            held_meanwhile().extend(holds.iter().map(|&address| (number, model, address)));
+        }
         let waiters = &WAITERS[model as usize];
         waiters.fetch_add(1, Ordering::SeqCst);
-        Self { waiters, start: Instant::now() }
+        Self { waiters, start: Instant::now(), number, holds_locks: !holds.is_empty() }
     }
 
     /// Waits while this is so; false if that takes too long. It may not be so for a moment only, between two runs.
@@ -132,6 +169,36 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         self.waiters.fetch_sub(1, Ordering::SeqCst);
+        if self.holds_locks {
+            held_meanwhile().retain(|&(number, ..)| number != self.number);
+        }
+    }
+}
+
+fn pending() -> MutexGuard<'static, Vec<(u64, usize)>> {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does ordinary code wait so at this address?
+pub(super) fn is_pending(model: u64, address: usize) -> bool {
+    pending().contains(&(model, address))
+}
+
+/// Ordinary code waits so, until this is dropped.
+pub(super) struct Pending(u64, usize);
+
+impl Pending {
+    pub(super) fn new(model: u64, address: usize) -> Self {
+        pending().push((model, address));
+        Self(model, address)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let mut pending = pending();
+        let at = pending.iter().position(|&one| one == (self.0, self.1));
+        at.map(|at| pending.swap_remove(at));
     }
 }
 

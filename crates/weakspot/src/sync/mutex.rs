@@ -260,7 +260,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        rt::note_change();
+        rt::note_change_of(&self.mutex.lock.stamp);
         // SAFETY: the guard holds the mutex, and it is borrowed exclusively.
         unsafe { &mut *self.mutex.data.get() }
     }

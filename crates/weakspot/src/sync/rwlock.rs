@@ -177,7 +177,7 @@ impl<T: ?Sized> RwLock<T> {
 
     /// Ordinary code has it, as soon as no model has.
     fn held_to_write(&self, place: Place) -> Holding {
-        self.word.stamp().wait_for_models(place);
+        self.word.stamp().wait_alone_for_models(place);
         Holding::new(self.word.stamp(), How::Alone, place)
     }
 
@@ -189,6 +189,9 @@ impl<T: ?Sized> RwLock<T> {
 
     /// The run comes to the lock to read, perhaps for the first time.
     fn keep_to_read(&self, place: Place) {
+        if rt::current().is_some_and(|runtime| runtime.writes(self.word.stamp())) {
+            return self.keep_to_write(place);
+        }
         let outside = || {
             if is_read_here(self.word.stamp()) { Some(None) } else { if_free(self.outside.try_read()).map(Some) }
         };
@@ -200,8 +203,15 @@ impl<T: ?Sized> RwLock<T> {
         if let Some(runtime) = rt::current()
             && !self.writer.is(runtime)
         {
-            let turn = self.word.enter(runtime, self.data(), || self.try_turn(), place);
-            self.writer.set(runtime);
+            let (stamp, has_read) = (self.word.stamp(), self.word.stamp().used(runtime).is_some());
+            let was_used = !has_read && stamp.was_used();
+            let outside = || {
+                let turn = self.try_turn();
+                // A writer outside waits until the run is over.
+                if turn.is_none() && has_read && stamp.is_pending(runtime) { Some(None) } else { turn.map(Some) }
+            };
+            let turn = self.word.enter(runtime, self.data(), outside, place);
+            self.writer.set(runtime, stamp, was_used);
             drop(turn);
         }
     }
@@ -328,7 +338,7 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        rt::note_change();
+        rt::note_change_of(self.lock.word.stamp());
         // SAFETY: the guard has write access, and it is borrowed exclusively.
         unsafe { &mut *self.lock.data.get() }
     }

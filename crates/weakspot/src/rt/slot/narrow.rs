@@ -17,12 +17,12 @@ mod lost;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Found, Memory};
-use crate::rt::anew::Waited;
+use crate::rt::anew::{Waited, Whom};
 use crate::rt::objects::{NO_BIRTH, Object};
 use crate::rt::runtime::{Company, Runtime, without_worker};
 use crate::rt::state::State;
 use crate::rt::turns::{self, Waiter};
-use crate::rt::{Place, current, foreign, statics};
+use crate::rt::{Place, current, foreign, ordinary, statics};
 use lost::Lost;
 
 const OBJECT_BITS: u32 = 20;
@@ -101,7 +101,7 @@ impl<M: Memory> Slot<M> {
         if !statics::is_checking()
             && let Some(model) = owner_of(token)
         {
-            let has_ended = Waiter::new(model).waits(|| is_there() && owner_of(token).is_some());
+            let has_ended = Waiter::new(model, &ordinary::all_held()).waits(|| is_there() && owner_of(token).is_some());
             assert!(
                 has_ended,
                 "a model uses this atomic, and its execution has not come to an end for {}. Ordinary code, on another OS \
@@ -205,9 +205,9 @@ impl<M: Memory> Slot<M> {
     fn wait_for_other_models(&self, runtime: &Runtime, place: Place) -> (u64, Option<Waiter>) {
         let bits = self.0.get();
         let Some(other) = other_owner(runtime, bits) else { return (bits, None) };
-        let waiter = Waiter::new(other);
+        let waiter = Waiter::new(other, &[]);
         let is_free = || other_owner(runtime, self.0.get()).is_none().then_some(());
-        match runtime.wait_outside(self.address(), runtime.number > other, is_free) {
+        match runtime.wait_outside(self.address(), Whom::Model(other), is_free) {
             Waited::Found(()) => {}
             Waited::InTheWay => {
                 drop(waiter);
