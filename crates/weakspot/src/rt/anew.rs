@@ -46,7 +46,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::lane::{Happened, Operation};
+use super::lane::{Effect, Happened, Operation};
 use super::objects::Object;
 use super::runtime::{Company, Runtime};
 use super::script::Script;
@@ -320,7 +320,7 @@ impl Runtime {
             {
                 let state = &mut *self.state();
                 let Some(lane) = state.lanes.get(thread) else { return false };
-                if !is_like(lane.operation, happened.operation) {
+                if !is_like(lane.operation, happened.operation) || !writes_alike(lane.operation, happened) {
                     return false;
                 }
                 lane.written.set(happened.written);
@@ -343,7 +343,7 @@ impl Runtime {
             return false;
         }
         for (at, then) in numbered() {
-            state.objects[at].cell = then.cell;
+            (state.objects[at].cell, state.objects[at].value) = (then.cell, then.value);
         }
         state.bound.clone_from(&past.bound);
         true
@@ -370,6 +370,14 @@ impl Runtime {
         let failure = Failure::new(FailureKind::NotDeterministic, message).of_thread(thread).at(Some(place.into()));
         self.note_failure(failure);
     }
+}
+
+/// If a thread is about to do what has written something, will it write the same?
+fn writes_alike(now: Operation, then: &Happened) -> bool {
+    let (Operation::Rmw { probe, .. }, Some(written)) = (now, then.written) else { return true };
+    // SAFETY: the thread is suspended in the call that owns the probe.
+    let (_, effect) = unsafe { (*probe)(Some(then.result as u64)) };
+    effect == Effect::Writes(written as u64)
 }
 
 /// Is a thread about to do the same?
