@@ -23,7 +23,7 @@ use weakspot_explore::system::CellId;
 use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::{Builder, FailOn};
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::report::Violation;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
@@ -264,6 +264,10 @@ impl Search<'_, '_> {
             Rest::Deadlock => self.runtime.deadlock(),
             Rest::Livelock => self.runtime.livelock(),
         };
+        // Ordinary code has made another execution of it, which says nothing of store buffers.
+        if matches!(failure.kind, FailureKind::NotDeterministic) {
+            return Some(Ended::GivenUp);
+        }
         let timeline = Timeline::of_failed_run(self.runtime, &failure);
         let log = &self.runtime.state().log;
         Some(Ended::Badly(Box::new(Harm {

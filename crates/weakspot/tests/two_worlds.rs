@@ -165,24 +165,148 @@ fn what_a_lock_holds_is_never_torn() {
     assert_eq!((value(&MUTEX.lock().unwrap()), value(&LOCK.read().unwrap())), (2 * ROUNDS, 2 * ROUNDS));
 }
 
+/// The message of a model that must not wait.
+fn message_of(model: impl Fn() + Send + Sync + 'static) -> String {
+    let report = Builder::default().check(model);
+    let failure = report.failure.as_ref().unwrap_or_else(|| panic!("{report}"));
+    assert!(report.to_string().contains("two_worlds.rs"), "{report}");
+    failure.message.clone()
+}
+
 #[test]
 fn a_guard_that_is_held_across_a_model_is_named() {
     static MUTEX: Mutex<u64> = Mutex::new(0);
     static LOCK: RwLock<u64> = RwLock::new(0);
-    for reads in [false, true] {
-        let (_mutex, _lock) = if reads { (None, Some(LOCK.read())) } else { (Some(MUTEX.lock()), None) };
-        let report = Builder::default().check(move || {
-            if reads {
-                drop(LOCK.read().unwrap());
-            } else {
-                drop(MUTEX.lock().unwrap());
-            }
-        });
-        let failure = report.failure.as_ref().unwrap_or_else(|| panic!("{report}"));
-        assert!(failure.message.contains("before the model"), "{report}");
-        assert!(report.to_string().contains("two_worlds.rs"), "{report}");
-    }
+    let mutex = MUTEX.lock();
+    assert!(message_of(|| drop(MUTEX.lock().unwrap())).contains("before the model"));
+    drop(mutex);
+    let writer = LOCK.write();
+    assert!(message_of(|| drop(LOCK.read().unwrap())).contains("held since"));
+    drop(writer);
     weakspot::model(|| drop((MUTEX.lock().unwrap(), LOCK.write().unwrap())));
+}
+
+#[test]
+fn a_model_that_only_reads_may_be_called_by_a_reader() {
+    static LOCK: RwLock<(u64, u64)> = RwLock::new((3, 4));
+    let guard = LOCK.read().unwrap();
+    let report = Builder::default().check(|| {
+        let other = thread::spawn(|| LOCK.read().unwrap().0);
+        assert!(LOCK.try_read().is_ok_and(|pair| *pair == (3, 4)) && !LOCK.is_poisoned());
+        assert_eq!(other.join().unwrap(), 3);
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    let reads_first = || {
+        assert_eq!(LOCK.read().unwrap().0, 3);
+        LOCK.write().unwrap().0 = 5;
+    };
+    for message in [message_of(reads_first), message_of(|| drop(LOCK.try_write())), message_of(|| LOCK.clear_poison())]
+    {
+        assert!(message.contains("held for reading since"), "{message}");
+    }
+    assert_eq!(*guard, (3, 4));
+    // Whoever goes on as a reader is one.
+    drop(guard);
+    let guard = RwLockWriteGuard::downgrade(LOCK.write().unwrap());
+    weakspot::model(|| assert_eq!(LOCK.read().unwrap().1, 4));
+    drop(guard);
+    weakspot::model(reads_first);
+}
+
+/// Even if a writer waits for the reader to end: then `std` lets nobody read any more.
+#[test]
+fn a_writer_that_waits_keeps_no_model_from_reading_what_its_caller_reads() {
+    static LOCK: RwLock<u64> = RwLock::new(3);
+    let guard = LOCK.read().unwrap();
+    let writer = std::thread::spawn(|| *LOCK.write().unwrap() = 4);
+    while LOCK.try_read().is_ok() {
+        std::thread::yield_now();
+    }
+    let report = Builder::default().check(|| {
+        let other = thread::spawn(|| *LOCK.read().unwrap());
+        assert_eq!((*LOCK.read().unwrap(), other.join().unwrap()), (3, 3));
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    drop(guard);
+    writer.join().unwrap();
+    assert_eq!(*LOCK.read().unwrap(), 4);
+}
+
+/// An execution and ordinary code on another OS thread read together; whoever wants to write waits.
+#[test]
+fn readers_of_both_worlds_do_not_wait_for_each_other() {
+    static LOCK: RwLock<u64> = RwLock::new(3);
+    static IS_OVER: Flag = Flag::new(false);
+    let (began, has_begun) = channel();
+    let began = std::sync::Mutex::new(Some(began));
+    let (go_on, may_go_on) = channel::<()>();
+    let may_go_on = std::sync::Mutex::new(may_go_on);
+    let model = explore(move || {
+        assert_eq!(*LOCK.read().unwrap(), 3);
+        if let Some(began) = began.lock().unwrap().take() {
+            began.send(()).unwrap();
+        }
+        // The sender is gone in later executions.
+        let _ = may_go_on.lock().unwrap().recv();
+        *LOCK.write().unwrap() += 1;
+        assert_eq!(*LOCK.read().unwrap(), 4);
+        a_while();
+        IS_OVER.store(true, SeqCst);
+    });
+    has_begun.recv().unwrap();
+    // The execution has not come to its end, and cannot.
+    let reader = LOCK.read().unwrap();
+    assert_eq!((*reader, *LOCK.try_read().unwrap()), (3, 3));
+    assert!(LOCK.try_write().is_err());
+    drop(go_on);
+    a_while();
+    assert!(!IS_OVER.load(SeqCst), "the execution writes beside a reader");
+    assert_eq!(*reader, 3);
+    drop(reader);
+    assert_eq!(*LOCK.read().unwrap(), 3, "what a model does is undone");
+    model.join().unwrap();
+}
+
+/// A writer outside waits for the end of an execution that has read, and the execution does not wait for the writer. It must
+/// not make way, either: it has changed a list that is not put back.
+#[test]
+fn an_execution_that_has_read_may_write_while_a_writer_waits_for_it() {
+    static LOCK: RwLock<u64> = RwLock::new(3);
+    static LIST: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    let (meeting, has_met) = Meeting::new();
+    let model = explore(move || {
+        LIST.lock().unwrap().push(1);
+        let before = *LOCK.read().unwrap();
+        meeting.meet();
+        *LOCK.write().unwrap() += 1;
+        assert_eq!(*LOCK.read().unwrap(), before + 1);
+        assert_eq!(LIST.lock().unwrap().pop(), Some(1));
+    });
+    has_met.recv().unwrap();
+    *LOCK.write().unwrap() += 10;
+    model.join().unwrap();
+    assert_eq!(*LOCK.read().unwrap(), 13);
+}
+
+/// In `std`, too, an initialiser that waits for its own end waits for ever.
+#[test]
+fn an_initialiser_that_runs_a_model_of_what_it_initialises_is_named() {
+    static LAZY: LazyLock<String> = LazyLock::new(|| message_of(|| assert!(!LAZY.is_empty())));
+    static CELL: OnceLock<String> = OnceLock::new();
+    static ONCE: Once = Once::new();
+    fn cell() -> &'static String {
+        CELL.get_or_init(|| message_of(|| assert!(!cell().is_empty())))
+    }
+    let once = || {
+        let mut message = String::new();
+        ONCE.call_once(|| message = message_of(|| ONCE.call_once(|| {})));
+        message
+    };
+    for message in [&*LAZY, cell(), &once()] {
+        assert!(message.contains("it is the initialiser that has called the model"), "{message}");
+        assert!(message.contains("two_worlds.rs"), "{message}");
+    }
+    weakspot::model(|| assert!(!LAZY.is_empty() && !cell().is_empty() && ONCE.is_completed()));
 }
 
 /// An execution that fails, and leaves its threads behind, leaves the lock to others as well.

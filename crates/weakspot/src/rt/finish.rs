@@ -67,7 +67,7 @@ impl Runtime {
         (!ends).then_some(livelock)
     }
 
-    fn is_there(operation: Operation) -> bool {
+    pub(super) fn is_there(operation: Operation) -> bool {
         !matches!(operation, Operation::Ended | Operation::Absent)
     }
 

@@ -22,6 +22,7 @@ use rustc_hash::FxHashSet;
 
 use super::Place;
 use super::objects::Stamp;
+use super::ordinary::address_of;
 use super::runtime::Runtime;
 use super::state::State;
 use super::statics::{PAGE, is_elsewhere, is_static};
@@ -38,13 +39,17 @@ pub(crate) struct Data<'a> {
     poisoned: &'a AtomicBool,
     /// The stamp of the lock.
     mark: &'a AtomicU64,
+    lock: usize,
+    /// Was the lock used before?
+    was_used: bool,
 }
 
 impl<'a> Data<'a> {
     /// That of a lock with this flag and this stamp.
     pub(crate) fn new<T: ?Sized>(data: &'a UnsafeCell<T>, poisoned: &'a AtomicBool, stamp: &'a Stamp) -> Self {
         let (address, size) = (data.get().cast(), size_of_val(data));
-        Self { address, size, has_destructor: needs_drop::<T>(), poisoned, mark: &stamp.mark }
+        let (lock, was_used) = (address_of(stamp), stamp.was_used());
+        Self { address, size, has_destructor: needs_drop::<T>(), poisoned, mark: &stamp.mark, lock, was_used }
     }
 }
 
@@ -87,13 +92,30 @@ impl Kept {
     fn write_back(self) {
         let Self { address, bytes, mark, stamp } = self;
         // SAFETY: statics are there for ever. No thread of the run goes on, and ordinary code waits until all is written back, so
-        // nobody has the lock, whose stamp says that it is still there. The bytes are those of a value that it held, which has no destructor and owns no memory.
+        // nobody has the lock, whose stamp says that it is still there. Ordinary code that only reads may have it if the run has
+        // not written, and then nothing is. The bytes are those of a value that it held, which has no destructor and owns no memory.
         unsafe {
-            if (*mark).load(Ordering::Relaxed) == stamp {
+            if (*mark).load(Ordering::Relaxed) == stamp && !are_same(address.cast(), &bytes) {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), address.cast(), bytes.len());
             }
         }
     }
+}
+
+/// Are these bytes in memory? Those that mean nothing may differ.
+///
+/// # Safety
+/// There are so many bytes, and nobody writes them now.
+unsafe fn are_same(address: *const MaybeUninit<u8>, bytes: &[MaybeUninit<u8>]) -> bool {
+    // SAFETY: by the contract.
+    let now = unsafe { std::slice::from_raw_parts(address, bytes.len()) };
+    let number = |bytes: &[MaybeUninit<u8>]| {
+        let mut word = [MaybeUninit::new(0); size_of::<usize>()];
+        word[..bytes.len()].copy_from_slice(bytes);
+        whatever_it_is(word)
+    };
+    let words = |bytes| <[_]>::chunks(bytes, size_of::<usize>()).map(number);
+    words(now).eq(words(bytes))
 }
 
 /// A number that has these bytes. Those that mean nothing (between fields) are anything.
@@ -112,18 +134,24 @@ impl Runtime {
     /// The run comes to a lock for the first time.
     #[inline(never)]
     pub(crate) fn keep(&self, data: Data<'_>, place: Place) {
-        let Data { address, size, has_destructor, poisoned, mark } = data;
+        let Data { address, size, has_destructor, poisoned, mark, lock, was_used } = data;
         if !cfg!(target_os = "linux") || !is_static(address.addr()) {
+            // What is no static and was not used before is one that the run has made, as far as is known.
+            if was_used && size > 0 {
+                self.note_lasting(lock, place);
+            }
             return;
         }
         // SAFETY: the lock is a static of this model, nobody has got it in this run, and ordinary code waits for the end of the
         // run.
         let kept = |address, size| unsafe { Kept::new(address, size, mark) };
         self.state().kept.push(kept(poisoned.as_ptr().cast(), 1));
-        match (!has_destructor).then(|| kept(address, size)).filter(|kept| !kept.may_own()) {
-            Some(kept) => self.state().kept.push(kept),
-            None => self.left_as_it_is.set(self.left_as_it_is.get().or(Some(place))),
+        let restorable = (!has_destructor).then(|| kept(address, size)).filter(|kept| !kept.may_own());
+        if restorable.is_none() {
+            self.left_as_it_is.set(self.left_as_it_is.get().or(Some(place)));
+            self.note_lasting(lock, place);
         }
+        self.state().kept.extend(restorable);
     }
 }
 

@@ -24,6 +24,7 @@
 //! | `panics` | panics inside a model, kept instead of printed |
 //! | `overflow` | stack overflow, with the name of the thread |
 //! | `turns` | runs that are going on, and who waits for their end |
+//! | `anew` | runs that are in somebody's way, and begin again |
 //! | `foreign` | OS threads that a model has started |
 //! | `ordinary` | locks that ordinary code uses as well |
 //! | `statics` | statics, which one model at a time may use |
@@ -62,6 +63,7 @@
 //! User code calls `AtomicUsize::load` without any handle, so a thread-local points to the runtime while a coroutine
 //! runs. Nothing else is ambient.
 
+mod anew;
 mod calls;
 pub(crate) mod causality;
 pub(crate) mod counts;
@@ -107,6 +109,7 @@ pub use local::{at_end, run_local, thread_local};
 pub(crate) use runtime::Runtime;
 pub use tracked::{Clock, Tracked};
 pub(crate) use tracked::{Open, access_atomic};
+pub use turns::set_patience;
 pub use word::{Step, Word};
 
 /// The standard library, for macros in crates that do without it.
@@ -129,6 +132,14 @@ pub fn in_model() -> bool {
 pub(crate) fn note_change() {
     if let Some(runtime) = current() {
         runtime.state().lanes[runtime.thread.get() as usize].has_changed.set(true);
+    }
+}
+
+/// The same for what a lock with this stamp holds.
+pub(crate) fn note_change_of(stamp: &objects::Stamp) {
+    note_change();
+    if let Some(runtime) = current() {
+        runtime.note_change_of(ordinary::address_of(stamp));
     }
 }
 

@@ -58,6 +58,9 @@ pub(crate) struct Origin {
 }
 
 impl Object {
+    /// The number of one that the explorer has given none.
+    pub(super) const UNBOUND: u32 = UNBOUND;
+
     pub(crate) fn origin(&self) -> Option<Origin> {
         let Self { birth, offset, .. } = *self;
         (birth != NO_BIRTH || offset != 0).then_some(Origin { birth, offset })

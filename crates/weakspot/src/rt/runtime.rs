@@ -14,6 +14,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
 
 use super::Place;
+use super::anew::Anew;
 use super::calls::{Calls, Detail};
 use super::counts::Counts;
 use super::lane::{Effect, Happened, Lane, Operation, Probe};
@@ -141,8 +142,12 @@ pub(crate) struct Runtime {
     /// What is done once, by address, that was not complete when the model came to it: whatever ordinary code does meanwhile, it
     /// is not complete at the beginning of a run.
     pub(super) incomplete: RefCell<FxHashSet<usize>>,
+    /// Locks with readers that a run has come to write, by address. Survives runs.
+    pub(super) written: RefCell<FxHashSet<usize>>,
     /// Calls with which loops say that they wait.
     calls: RefCell<Calls>,
+    /// Runs that are in the way.
+    pub(crate) anew: Anew,
     /// Why the run has failed.
     pub(crate) failure: RefCell<Option<Failure>>,
     /// Memory that the run has freed.
@@ -187,7 +192,9 @@ impl Runtime {
             has_started: Cell::new(None),
             foreigners_since: Cell::new(None),
             incomplete: RefCell::default(),
+            written: RefCell::default(),
             calls: RefCell::default(),
+            anew: Anew::default(),
             failure: RefCell::new(None),
             freed,
             pulse: watchdog::pulse(),
@@ -207,9 +214,7 @@ impl Runtime {
         if let Some(claim) = self.claim.get()
             && statics::is_static(address)
         {
-            self.rests();
-            statics::take(claim);
-            self.claim.set(None);
+            self.take_statics(claim, address);
         }
     }
 
@@ -276,7 +281,7 @@ impl Runtime {
     /// Does the current thread unwind? The standard library knows of OS threads only, and another thread of the model may
     /// have been suspended while it unwinds.
     pub(crate) fn is_panicking(&self) -> bool {
-        std::thread::panicking() && self.state().lanes[self.thread.get() as usize].unwinding
+        std::thread::panicking() && !self.makes_way() && self.state().lanes[self.thread.get() as usize].unwinding
     }
 
     #[inline]
@@ -341,7 +346,7 @@ impl Runtime {
     }
 
     /// The thread will never go on: it has failed.
-    fn stop(&self) -> ! {
+    pub(super) fn stop(&self) -> ! {
         loop {
             let suspender = {
                 let mut state = self.state();
@@ -586,6 +591,7 @@ impl Drop for Runtime {
         self.state.get_mut().give_back();
         self.state.get_mut().homes.publish();
         self.freed.release();
+        self.forget_waiting();
         turns::runs_end(self.number, self.worker());
         let state = std::mem::replace(self.state.get_mut(), State::empty());
         spare::keep_run(Run { state, counts: self.counts.take(), freed: std::mem::take(&mut self.freed) });

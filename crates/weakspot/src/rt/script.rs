@@ -277,7 +277,13 @@ impl Runtime {
     /// Runs the threads along a script, from the beginning of a run, as far as they follow it: how many steps that is.
     pub(super) fn follow(&self, steps: &mut Vec<Repeated>) -> usize {
         self.state().script = Script { steps: std::mem::take(steps), next: 0, refused: None };
-        enter(self, || while self.follow_on() {});
+        loop {
+            enter(self, || while !self.is_in_the_way() && self.follow_on() {});
+            if !self.is_in_the_way() {
+                break;
+            }
+            self.begin_again_if_due();
+        }
         let script = std::mem::take(&mut self.state().script);
         *steps = script.steps;
         script.next

@@ -9,6 +9,7 @@
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Who has the statics.
 static OWNER: Mutex<Option<u64>> = Mutex::new(None);
@@ -90,13 +91,16 @@ impl Drop for Claim {
     }
 }
 
-/// Waits until the statics are those of this model.
-#[cold]
-pub(crate) fn take(claim: u64) {
+/// Waits until the statics are those of this model; false if they are not within some time.
+pub(super) fn take(claim: u64, time: Duration) -> bool {
     let owner = OWNER.lock().unwrap_or_else(PoisonError::into_inner);
     let is_taken = |owner: &mut Option<u64>| owner.is_some_and(|owner| owner != claim);
-    let mut owner = GIVEN_BACK.wait_while(owner, is_taken).unwrap_or_else(PoisonError::into_inner);
-    *owner = Some(claim);
+    let waited = GIVEN_BACK.wait_timeout_while(owner, time, is_taken).unwrap_or_else(PoisonError::into_inner);
+    let (mut owner, result) = waited;
+    if !result.timed_out() {
+        *owner = Some(claim);
+    }
+    !result.timed_out()
 }
 
 /// May there be a static at this address?

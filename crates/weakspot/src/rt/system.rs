@@ -65,9 +65,10 @@ impl Runtime {
     }
 
     /// The beginning of a run: the first thread stands before its first event.
-    fn begin_run(&self) {
+    pub(super) fn begin_run(&self) {
         // What was used is as it was before, and then others may have it.
         self.state().forget_run();
+        self.forget_entered();
         self.next_run();
         self.debts.set(0);
         self.counts.borrow_mut().reset();
@@ -76,6 +77,18 @@ impl Runtime {
         let body = self.body.clone();
         self.add_routine(0, stacks::take(), move || body());
         self.switch_to(0, 0);
+    }
+
+    /// A store of a thread to an object reaches memory.
+    pub(super) fn commit(&self, thread: usize, object: u32) {
+        let state = &mut *self.state();
+        let lane = &mut state.lanes[thread];
+        let Some(at) = lane.issued.iter().position(|issued| issued.object == object) else { return };
+        let Issued { row, place, .. } = lane.issued.remove(at);
+        state.causality.commit(object, row);
+        let (thread, operation, what) = (thread as u32, Operation::Commit(object), "commit");
+        let after_change = false;
+        state.log.push(Happened { thread, operation, what, place, result: 0, written: None, after_change });
     }
 
     /// The end of a run in which every thread has ended: what it stored is destroyed, and leaks are counted. No thread
@@ -125,7 +138,9 @@ fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
 impl System for Live<'_> {
     fn restart(&mut self) {
         self.runtime.finish_run(true);
+        self.runtime.forget_waiting();
         self.runtime.begin_run();
+        self.runtime.begin_again_if_due();
     }
 
     fn threads(&self) -> usize {
@@ -207,6 +222,7 @@ impl System for Live<'_> {
     fn resume(&mut self, thread: ThreadId, result: i64) {
         Runtime::note_event(&mut self.runtime.state(), thread.index(), result);
         self.runtime.switch_to(thread.index(), result);
+        self.runtime.begin_again_if_due();
     }
 
     fn fail(&mut self, thread: ThreadId, _misuse: Misuse) {
@@ -216,15 +232,8 @@ impl System for Live<'_> {
     }
 
     fn committed(&mut self, thread: ThreadId, cell: CellId) {
-        let state = &mut *self.runtime.state();
-        let object = state.bound[cell as usize];
-        let lane = &mut state.lanes[thread.index()];
-        let Some(at) = lane.issued.iter().position(|issued| issued.object == object) else { return };
-        let Issued { row, place, .. } = lane.issued.remove(at);
-        state.causality.commit(object, row);
-        let (thread, operation, what) = (u32::from(thread.0), Operation::Commit(object), "commit");
-        let after_change = false;
-        state.log.push(Happened { thread, operation, what, place, result: 0, written: None, after_change });
+        let object = self.runtime.state().bound[cell as usize];
+        self.runtime.commit(thread.index(), object);
     }
 
     fn jumped_back(&self, thread: ThreadId) -> bool {

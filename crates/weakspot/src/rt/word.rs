@@ -86,11 +86,24 @@ impl Word {
         if let Some(runtime) = current()
             && self.stamp.used(runtime).is_none()
         {
-            let guard = self.stamp.enter(runtime, outside, place);
+            drop(self.enter(runtime, data, outside, place));
+        }
+    }
+
+    /// The same for one that may be in use already: what ordinary code needs.
+    pub(crate) fn enter<G>(
+        &self,
+        runtime: &Runtime,
+        data: Data<'_>,
+        outside: impl Fn() -> Option<G>,
+        place: Place,
+    ) -> Option<G> {
+        let guard = self.stamp.enter(runtime, outside, place);
+        if self.stamp.used(runtime).is_none() {
             self.entered_object(runtime, place);
             runtime.keep(data, place);
-            drop(guard);
         }
+        guard
     }
 
     /// Its stamp.

@@ -10,7 +10,7 @@ use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::rt::kept::Data;
 use crate::rt::objects::Stamp;
-use crate::rt::ordinary::{Holding, try_take};
+use crate::rt::ordinary::{Holding, How, try_take};
 use crate::rt::runtime::Runtime;
 use crate::rt::{self, Place};
 
@@ -84,7 +84,10 @@ impl Lock {
 
     fn acquire(&self, data: Data<'_>, place: Place) -> Hold<'_> {
         let held = match rt::current() {
-            None => self.held(self.outside.lock().unwrap_or_else(PoisonError::into_inner), place),
+            None => {
+                self.stamp.let_models_first();
+                self.held(self.outside.lock().unwrap_or_else(PoisonError::into_inner), place)
+            }
             Some(runtime) => {
                 let object = self.object(runtime, data, place);
                 runtime.lock(object, "Mutex::lock", place);
@@ -97,7 +100,7 @@ impl Lock {
     /// Ordinary code has it, as soon as no model has.
     fn held<'a>(&'a self, guard: std::sync::MutexGuard<'a, ()>, place: Place) -> Held<'a> {
         self.stamp.wait_for_models(place);
-        Held::Outside { guard, _holding: Holding::new(&self.stamp, place) }
+        Held::Outside { guard, _holding: Holding::new(&self.stamp, How::Alone, place) }
     }
 
     /// Acquires it if it is free.
@@ -257,7 +260,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        rt::note_change();
+        rt::note_change_of(&self.mutex.lock.stamp);
         // SAFETY: the guard holds the mutex, and it is borrowed exclusively.
         unsafe { &mut *self.mutex.data.get() }
     }

@@ -19,7 +19,7 @@
 //! has found it incomplete, and the later executions of that model find it so, too: they would not be like the first ones
 //! otherwise.
 
-use crate::rt::ordinary::try_take;
+use crate::rt::ordinary::{Holding, How, try_take};
 use crate::rt::{self, Place, Runtime, Step, Sync, Word};
 use std::fmt;
 use std::panic::Location;
@@ -36,6 +36,12 @@ pub struct Once {
     outside: std::sync::Once,
     /// Whoever makes it complete outside of models has this, and so has a run when it comes here.
     gate: std::sync::Mutex<()>,
+}
+
+/// Ordinary code makes it complete, until this is dropped.
+pub(super) struct Gate<'a> {
+    _holding: Holding,
+    _gate: std::sync::MutexGuard<'a, ()>,
 }
 
 /// Which of the two counts.
@@ -106,10 +112,12 @@ impl Once {
 
     /// Ordinary code is about to make it complete, unless it is: waits for executions that have found it incomplete.
     #[track_caller]
-    pub(super) fn gate(&self) -> std::sync::MutexGuard<'_, ()> {
+    pub(super) fn gate(&self) -> Gate<'_> {
+        let (stamp, place) = (self.word.stamp(), Location::caller());
+        stamp.let_models_first();
         let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        self.word.stamp().wait_for_models(Location::caller());
-        gate
+        stamp.wait_for_models(place);
+        Gate { _holding: Holding::new(stamp, How::Makes, place), _gate: gate }
     }
 
     #[track_caller]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::rt::kept::Data;
-use crate::rt::ordinary::{Holding, if_free};
+use crate::rt::ordinary::{Holding, How, Writer, if_free, is_read_here};
 use crate::rt::{self, Place, Step, Sync as Synchronises, Word};
 
 /// The word of a lock that a writer has.
@@ -24,6 +24,8 @@ pub struct RwLock<T: ?Sized> {
     turn: std::sync::Mutex<()>,
     poisoned: AtomicBool,
     word: Word,
+    /// The last run that has come to write.
+    writer: Writer,
     data: UnsafeCell<T>,
 }
 
@@ -73,6 +75,7 @@ impl<T> RwLock<T> {
             turn: std::sync::Mutex::new(()),
             poisoned: AtomicBool::new(false),
             word: Word::new(0),
+            writer: Writer::new(),
             data: UnsafeCell::new(value),
         }
     }
@@ -103,12 +106,13 @@ impl<T: ?Sized> RwLock<T> {
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let place = Location::caller();
         if rt::in_model() {
-            self.keep(place);
+            self.keep_to_read(place);
             self.word.update("RwLock::read", Synchronises::Acquire, add_reader);
             return self.reader(None, place);
         }
+        self.word.stamp().let_models_first();
         let guard = self.outside.read().unwrap_or_else(PoisonError::into_inner);
-        self.reader(Some((guard, self.held(place))), place)
+        self.reader(Some((guard, self.held_to_read(place))), place)
     }
 
     /// Waits until there is neither writer nor reader.
@@ -116,13 +120,14 @@ impl<T: ?Sized> RwLock<T> {
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let place = Location::caller();
         if rt::in_model() {
-            self.keep(place);
+            self.keep_to_write(place);
             self.word.update("RwLock::write", Synchronises::Acquire, add_writer);
             return self.writer(None, place);
         }
+        self.word.stamp().let_models_first();
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = self.outside.write().unwrap_or_else(PoisonError::into_inner);
-        self.writer(Some((Turn { alone, turn }, self.held(place))), place)
+        self.writer(Some((Turn { alone, turn }, self.held_to_write(place))), place)
     }
 
     /// Read access if there is no writer.
@@ -130,20 +135,20 @@ impl<T: ?Sized> RwLock<T> {
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         let place = Location::caller();
         if rt::in_model() {
-            self.keep(place);
+            self.keep_to_read(place);
             if !self.tries("RwLock::try_read", add_reader) {
                 return Err(TryLockError::WouldBlock);
             }
             return Ok(self.reader(None, place)?);
         }
         match self.try_read_outside() {
-            Some(guard) => Ok(self.reader(Some((guard, self.held(place))), place)?),
+            Some(guard) => Ok(self.reader(Some((guard, self.held_to_read(place))), place)?),
             None => Err(TryLockError::WouldBlock),
         }
     }
 
     fn try_read_outside(&self) -> Option<std::sync::RwLockReadGuard<'_, ()>> {
-        if_free(self.outside.try_read()).filter(|_| !self.word.stamp().is_in_use())
+        if_free(self.outside.try_read()).filter(|_| !self.writer.is_in_use())
     }
 
     /// Write access if there is neither writer nor reader.
@@ -151,19 +156,19 @@ impl<T: ?Sized> RwLock<T> {
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         let place = Location::caller();
         if rt::in_model() {
-            self.keep(place);
+            self.keep_to_write(place);
             if !self.tries("RwLock::try_write", add_writer) {
                 return Err(TryLockError::WouldBlock);
             }
             return Ok(self.writer(None, place)?);
         }
         match self.try_turn().filter(|_| !self.word.stamp().is_in_use()) {
-            Some(turn) => Ok(self.writer(Some((turn, self.held(place))), place)?),
+            Some(turn) => Ok(self.writer(Some((turn, self.held_to_write(place))), place)?),
             None => Err(TryLockError::WouldBlock),
         }
     }
 
-    /// What a writer outside of models has, and a run when it comes to the lock.
+    /// What a writer outside of models has, and a run when it comes to write.
     fn try_turn(&self) -> Option<Turn<'_>> {
         let turn = if_free(self.turn.try_lock())?;
         let alone = if_free(self.outside.try_write())?;
@@ -171,23 +176,43 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Ordinary code has it, as soon as no model has.
-    fn held(&self, place: Place) -> Holding {
-        self.word.stamp().wait_for_models(place);
-        Holding::new(self.word.stamp(), place)
+    fn held_to_write(&self, place: Place) -> Holding {
+        self.word.stamp().wait_alone_for_models(place);
+        Holding::new(self.word.stamp(), How::Alone, place)
     }
 
-    /// The run comes to the lock, perhaps for the first time.
-    fn keep(&self, place: Place) {
-        self.word.keep(self.data(), || self.try_turn(), place);
+    /// Ordinary code reads, as soon as no model may write.
+    fn held_to_read(&self, place: Place) -> Holding {
+        self.word.stamp().wait_for_writer(&self.writer, place);
+        Holding::new(self.word.stamp(), How::Shared, place)
     }
 
-    /// Somebody looks at more than the data, or changes it.
-    fn keep_poison(&self, place: Place) {
-        if rt::in_model() {
-            self.keep(place);
-        } else {
-            let _guard = if_free(self.outside.try_read());
-            self.word.stamp().wait_for_models(place);
+    /// The run comes to the lock to read, perhaps for the first time.
+    fn keep_to_read(&self, place: Place) {
+        if rt::current().is_some_and(|runtime| runtime.writes(self.word.stamp())) {
+            return self.keep_to_write(place);
+        }
+        let outside = || {
+            if is_read_here(self.word.stamp()) { Some(None) } else { if_free(self.outside.try_read()).map(Some) }
+        };
+        self.word.keep(self.data(), outside, place);
+    }
+
+    /// The same to write.
+    fn keep_to_write(&self, place: Place) {
+        if let Some(runtime) = rt::current()
+            && !self.writer.is(runtime)
+        {
+            let (stamp, has_read) = (self.word.stamp(), self.word.stamp().used(runtime).is_some());
+            let was_used = !has_read && stamp.was_used();
+            let outside = || {
+                let turn = self.try_turn();
+                // A writer outside waits until the run is over.
+                if turn.is_none() && has_read && stamp.is_pending(runtime) { Some(None) } else { turn.map(Some) }
+            };
+            let turn = self.word.enter(runtime, self.data(), outside, place);
+            self.writer.set(runtime, stamp, was_used);
+            drop(turn);
         }
     }
 
@@ -222,14 +247,26 @@ impl<T: ?Sized> RwLock<T> {
     /// Has a thread panicked while it had write access?
     #[track_caller]
     pub fn is_poisoned(&self) -> bool {
-        self.keep_poison(Location::caller());
+        let place = Location::caller();
+        if rt::in_model() {
+            self.keep_to_read(place);
+        } else {
+            let _guard = if_free(self.outside.try_read());
+            self.word.stamp().wait_for_writer(&self.writer, place);
+        }
         self.poisoned.load(Ordering::Relaxed)
     }
 
     /// Forgets that.
     #[track_caller]
     pub fn clear_poison(&self) {
-        self.keep_poison(Location::caller());
+        let place = Location::caller();
+        if rt::in_model() {
+            self.keep_to_write(place);
+        } else {
+            let _guard = if_free(self.outside.try_read());
+            self.word.stamp().wait_for_models(place);
+        }
         self.poisoned.store(false, Ordering::Relaxed);
     }
 
@@ -248,7 +285,8 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         let mut this = ManuallyDrop::new(this);
         let (lock, place) = (this.lock, Location::caller());
         release(&lock.word, place, "RwLockWriteGuard::downgrade", |_| Step::Write(READER));
-        let outside = this.outside.take().map(|(Turn { alone, turn }, holding)| {
+        let outside = this.outside.take().map(|(Turn { alone, turn }, mut holding)| {
+            holding.downgrade();
             drop(alone);
             let guard = lock.outside.read().unwrap_or_else(PoisonError::into_inner);
             drop(turn);
@@ -300,7 +338,7 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        rt::note_change();
+        rt::note_change_of(self.lock.word.stamp());
         // SAFETY: the guard has write access, and it is borrowed exclusively.
         unsafe { &mut *self.lock.data.get() }
     }

@@ -17,11 +17,12 @@ mod lost;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Found, Memory};
+use crate::rt::anew::{Waited, Whom};
 use crate::rt::objects::{NO_BIRTH, Object};
 use crate::rt::runtime::{Company, Runtime, without_worker};
 use crate::rt::state::State;
-use crate::rt::turns::{self, PATIENCE, Waiter};
-use crate::rt::{Place, current, foreign, statics};
+use crate::rt::turns::{self, Waiter};
+use crate::rt::{Place, current, foreign, ordinary, statics};
 use lost::Lost;
 
 const OBJECT_BITS: u32 = 20;
@@ -100,12 +101,12 @@ impl<M: Memory> Slot<M> {
         if !statics::is_checking()
             && let Some(model) = owner_of(token)
         {
-            let has_ended = Waiter::new(model).waits(|| is_there() && owner_of(token).is_some());
+            let has_ended = Waiter::new(model, &ordinary::all_held()).waits(|| is_there() && owner_of(token).is_some());
             assert!(
                 has_ended,
-                "a model uses this atomic, and its execution has not come to an end for {} seconds. Ordinary code, on \
-                 another OS thread, cannot use it meanwhile: perhaps they wait for each other",
-                PATIENCE.as_secs()
+                "a model uses this atomic, and its execution has not come to an end for {}. Ordinary code, on another OS \
+                 thread, cannot use it meanwhile: perhaps they wait for each other",
+                turns::patience_in_words()
             );
         }
         is_there().then(|| lost::find(token).unwrap_or(token))
@@ -204,15 +205,22 @@ impl<M: Memory> Slot<M> {
     fn wait_for_other_models(&self, runtime: &Runtime, place: Place) -> (u64, Option<Waiter>) {
         let bits = self.0.get();
         let Some(other) = other_owner(runtime, bits) else { return (bits, None) };
-        runtime.rests();
-        let waiter = Waiter::new(other);
-        if !waiter.waits(|| other_owner(runtime, self.0.get()).is_some()) {
-            let message = format!(
-                "another model, on another OS thread, uses this atomic, and its execution has not come to an end for {} \
-                 seconds: perhaps they wait for each other. Give each model atomics of its own",
-                PATIENCE.as_secs()
-            );
-            runtime.fail(message, place);
+        let waiter = Waiter::new(other, &[]);
+        let is_free = || other_owner(runtime, self.0.get()).is_none().then_some(());
+        match runtime.wait_outside(self.address(), Whom::Model(other), is_free) {
+            Waited::Found(()) => {}
+            Waited::InTheWay => {
+                drop(waiter);
+                runtime.make_way(self.address());
+            }
+            Waited::TooLong => {
+                let message = format!(
+                    "another model, on another OS thread, uses this atomic, and its execution has not come to an end for {}: \
+                     perhaps they wait for each other. Give each model atomics of its own",
+                    turns::patience_in_words()
+                );
+                runtime.fail(message, place);
+            }
         }
         (self.0.get(), Some(waiter))
     }
