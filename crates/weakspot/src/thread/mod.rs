@@ -85,6 +85,7 @@ pub fn current() -> Thread {
     match rt::current() {
         None => Thread(Inner::Outside(std::thread::current())),
         Some(runtime) => {
+            rt::counts::check_who(runtime);
             let number = runtime.thread.get();
             Thread::of_model(number, runtime.state().lanes[number as usize].name.clone())
         }
