@@ -100,6 +100,9 @@ fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
     runtime.state().lanes[thread as usize].suspender = suspender;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         body();
+        if !runtime.is_free() {
+            super::counts::ends(runtime, thread);
+        }
         runtime.storage.end_thread(thread);
     }));
     let failed = match outcome {

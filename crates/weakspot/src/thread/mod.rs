@@ -202,7 +202,6 @@ impl Runtime {
             (lane.end, lane.place)
         };
         if !self.is_free() {
-            rt::counts::ends(self, thread);
             self.post(Operation::End(end), "end", place);
         }
     }
