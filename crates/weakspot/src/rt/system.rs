@@ -88,8 +88,11 @@ impl Runtime {
         self.state().give_back();
         self.mode.set(mode);
         let leak = ended.and_then(|()| self.counts.borrow().check_leaks()).err();
-        leak.map(|message| Failure::new(FailureKind::Leak, message))
-            .or_else(|| self.foreign_complaint().map(|message| Failure::new(FailureKind::Other, message)))
+        leak.map(|message| Failure::new(FailureKind::Leak, message)).or_else(|| {
+            self.freed_twice()
+                .or_else(|| self.foreign_complaint())
+                .map(|message| Failure::new(FailureKind::Other, message))
+        })
     }
 }
 
