@@ -114,18 +114,14 @@ impl Builder {
     where
         F: Fn() + Sync + Send + 'static,
     {
-        let run = |builder: weakspot::Builder| {
-            let body = Arc::clone(body);
-            builder.check(move || body())
-        };
         let start = Instant::now();
-        let mut report = run(self.weakspot());
+        let mut report = run(&self.weakspot(), body);
         let is_past = |failure: &Failure| matches!(failure.kind, FailureKind::Schedule);
         if self.checkpoint().is_some() && report.failure.as_ref().is_none_or(is_past) {
             eprintln!("weakspot: {}: all are explored", why_not_again(&report));
             let mut all = self.weakspot();
             all.replay = None;
-            report = run(all);
+            report = run(&all, body);
         }
         let Some(Failure { kind: FailureKind::NotDeterministic, message, .. }) = &report.failure else {
             return report;
@@ -135,7 +131,7 @@ impl Builder {
         sampling.max_executions = Some(sampling.max_executions.unwrap_or(SAMPLES).min(SAMPLES));
         let left = sampling.max_duration.map(|most| most.saturating_sub(start.elapsed()));
         sampling.max_duration = Some(left.unwrap_or(SAMPLING).min(SAMPLING));
-        let sampled = run(sampling);
+        let sampled = run(&sampling, body);
         if matches!(&sampled.failure, Some(Failure { kind: FailureKind::NotDeterministic, .. })) {
             return report;
         }
@@ -174,6 +170,13 @@ impl Builder {
         let text = fs::read(self.checkpoint_file.as_ref()?).ok()?;
         Some(String::from_utf8_lossy(&text).trim().to_owned())
     }
+}
+
+/// Explores it. (No closure: its caller would be here, and not in the test.)
+#[track_caller]
+fn run<F: Fn() + Sync + Send + 'static>(builder: &weakspot::Builder, body: &Arc<F>) -> Report {
+    let body = Arc::clone(body);
+    builder.check(move || body())
 }
 
 /// Why an execution that a checkpoint file tells of is not all there is to say.

@@ -148,3 +148,13 @@ fn what_the_test_itself_says() {
         assert_eq!(count.load(Relaxed), 2, "lost update");
     });
 }
+
+#[test]
+fn a_model_inside_a_model_is_shown_where_it_is() {
+    let line = line!() + 1;
+    let outcome = std::panic::catch_unwind(|| loom::model(|| loom::model(|| {})));
+    let payload = outcome.expect_err("it is refused");
+    let message = payload.downcast_ref::<String>().expect("it is a report");
+    let place = format!("words.rs:{line}:");
+    assert!(message.contains("a model inside a model") && message.contains(&place), "{message}");
+}

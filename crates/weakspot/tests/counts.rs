@@ -362,3 +362,111 @@ fn weak_pointers_that_are_older_than_the_run_are_explored() {
     });
     assert_eq!(seen, [(1, true), (2, true)]);
 }
+
+weakspot::thread_local! {
+    /// Values that the thread has destroyed.
+    static DESTROYED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+#[test]
+fn a_destructor_that_asks_which_thread_it_is_in_makes_the_last_owner_matter() {
+    struct Counted;
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            DESTROYED.set(DESTROYED.get() + 1);
+        }
+    }
+    struct Told(std::sync::Arc<std::sync::Mutex<Option<thread::ThreadId>>>);
+    impl Drop for Told {
+        fn drop(&mut self) {
+            *self.0.lock().unwrap() = Some(thread::current().id());
+        }
+    }
+    let seen = results(|| {
+        let arc = Arc::new(Counted);
+        let other = Arc::clone(&arc);
+        let thread = thread::spawn(move || {
+            drop(other);
+            DESTROYED.get()
+        });
+        drop(arc);
+        (DESTROYED.get(), thread.join().unwrap())
+    });
+    assert_eq!(seen, [(0, 1), (1, 0)]);
+    let seen = results(|| {
+        let told = std::sync::Arc::default();
+        let arc = Arc::new(Told(std::sync::Arc::clone(&told)));
+        let other = Arc::clone(&arc);
+        let thread = thread::spawn(move || drop(other));
+        drop(arc);
+        thread.join().unwrap();
+        let by = *told.lock().unwrap();
+        by == Some(thread::current().id())
+    });
+    assert_eq!(seen, [false, true]);
+}
+
+/// A pointer that is exchanged while another thread becomes an owner of what it finds there. `is_kept`: nothing is given up
+/// before that.
+fn exchanged_pointer(is_kept: bool) -> weakspot::Report {
+    use weakspot::sync::atomic::AtomicPtr;
+    use weakspot::sync::atomic::Ordering::{AcqRel, Acquire};
+    Builder::default().check(move || {
+        let made = |value: u32| Arc::into_raw(Arc::new(value)).cast_mut();
+        let shared = Arc::new(AtomicPtr::new(made(1)));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let found = other.load(Acquire);
+            // SAFETY: none unless it is kept, that is what is tested.
+            let arc = unsafe {
+                Arc::increment_strong_count(found);
+                Arc::from_raw(found)
+            };
+            assert!(*arc < 3);
+        });
+        let old = shared.swap(made(2), AcqRel);
+        let new = shared.load(Acquire);
+        if is_kept {
+            thread.join().unwrap();
+            // SAFETY: both are owned here.
+            unsafe { drop((Arc::from_raw(old), Arc::from_raw(new))) };
+        } else {
+            // SAFETY: as above.
+            unsafe { drop(Arc::from_raw(old)) };
+            thread.join().unwrap();
+            // SAFETY: as above.
+            unsafe { drop(Arc::from_raw(new)) };
+        }
+    })
+}
+
+#[test]
+fn who_adds_an_owner_through_a_pointer_must_find_one() {
+    let report = exchanged_pointer(true);
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    let report = exchanged_pointer(false);
+    assert!(report.to_string().contains("an owner is added to an `Arc` that nobody owns any more"), "{report}");
+    // Owners that are handed on cost nothing.
+    let report = Builder::default().check(|| {
+        let pointer = Arc::into_raw(Arc::new(1));
+        let start = |_| {
+            // SAFETY: this thread owns it.
+            unsafe { Arc::increment_strong_count(pointer) };
+            // SAFETY: the owner that was added.
+            let arc = unsafe { Arc::from_raw(pointer) };
+            thread::spawn(move || {
+                // SAFETY: `arc` owns it.
+                unsafe { Arc::increment_strong_count(Arc::as_ptr(&arc)) };
+                // SAFETY: the owner that was added.
+                drop(unsafe { Arc::from_raw(Arc::as_ptr(&arc)) });
+            })
+        };
+        let threads: Vec<_> = (0..3).map(start).collect();
+        // SAFETY: the first owner.
+        drop(unsafe { Arc::from_raw(pointer) });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+    assert_eq!((report.verdict, report.executions), (Verdict::Safe, 1), "{report}");
+}

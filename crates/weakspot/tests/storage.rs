@@ -129,3 +129,34 @@ fn a_lazy_static_that_is_not_sync_is_for_models_only() {
     let message = refused.downcast_ref::<&str>().unwrap();
     assert!(message.contains("not `Sync`"), "{message}");
 }
+
+struct Noted(Arc<AtomicUsize>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.0.store(1, Relaxed);
+    }
+}
+
+weakspot::thread_local! {
+    static NOTED: RefCell<Option<Noted>> = const { RefCell::new(None) };
+}
+
+/// As in the standard library: a thread that has finished may still destroy its thread-locals; one that was joined has.
+#[test]
+fn a_thread_has_finished_before_its_thread_locals_are_destroyed() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
+    let all = seen.clone();
+    let report = Builder::new().check(move || {
+        let noted = Arc::new(AtomicUsize::new(0));
+        let other = Noted(noted.clone());
+        let thread = thread::spawn(|| NOTED.set(Some(other)));
+        let finished = thread.is_finished();
+        let before = noted.load(Relaxed);
+        thread.join().unwrap();
+        assert_eq!(noted.load(Relaxed), 1);
+        all.lock().unwrap().insert((finished, before));
+    });
+    assert!(!report.is_failure(), "{report}");
+    assert!(seen.lock().unwrap().iter().eq(&[(false, 0), (false, 1), (true, 0), (true, 1)]));
+}

@@ -269,3 +269,30 @@ fn outside_a_model_notifications_do_not_wind_the_clock_back() {
     assert!(result.timed_out());
     assert!(thread.join().unwrap() < Duration::from_secs(20), "it ended by itself");
 }
+
+#[test]
+fn a_token_that_is_there_is_taken_even_if_the_time_is_over() {
+    let report = check(|| {
+        thread::current().unpark();
+        thread::park_timeout(SOON);
+        let is_set = Arc::new(AtomicBool::new(false));
+        let (other, main) = (Arc::clone(&is_set), thread::current());
+        let thread = thread::spawn(move || {
+            other.store(true, Release);
+            main.unpark();
+        });
+        thread::park();
+        assert!(is_set.load(Acquire));
+        thread.join().unwrap();
+    });
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+    // The token of another thread comes before the time is over, or after it.
+    let report = check(|| {
+        let main = thread::current();
+        let thread = thread::spawn(move || main.unpark());
+        thread::park_timeout(SOON);
+        thread::park();
+        thread.join().unwrap();
+    });
+    assert!(matches!(report.failure, Some(ref failure) if matches!(failure.kind, FailureKind::Deadlock)), "{report}");
+}

@@ -14,7 +14,8 @@ use super::owners::{Act, Acted, Learnt, Pairs};
 use super::runtime::Company;
 use super::{Place, Runtime, Step, Word, current};
 pub(crate) use weak::{
-    downgraded, look_at_both_by_weak, look_by_weak, made_at_last, making, upgrading, weak_added, weak_dropped,
+    added_by_pointer, downgraded, look_at_both_by_weak, look_by_weak, made_at_last, making, upgrading, weak_added,
+    weak_dropped,
 };
 
 /// How long an `Arc` lives.
@@ -436,6 +437,17 @@ pub(crate) fn check_destructor(runtime: &Runtime, LastOwner { key, is_last }: La
     }
 }
 
+/// What the current thread does depends on which one it is: in such a destructor others can see that, sooner or later.
+pub(crate) fn check_who(runtime: &Runtime) {
+    if runtime.is_free() {
+        return;
+    }
+    let last_owner_of = runtime.state().lanes[runtime.thread.get() as usize].last_owner_of;
+    if let Some(owner) = last_owner_of {
+        check_destructor(runtime, owner);
+    }
+}
+
 /// An owner less, where there is one.
 pub(crate) fn one_owner_less(word: u64) -> Step {
     if Owners::of(word).strong == 0 { Step::Keep } else { Step::Write(word - 1) }
@@ -488,7 +500,7 @@ pub(crate) fn look_at_both(key: usize, physical: Owners, for_all: bool, place: P
     count
 }
 
-/// A thread ends.
+/// What a thread was started for is done. Its thread-locals are destroyed later.
 #[track_caller]
 pub(crate) fn ends(runtime: &Runtime, thread: u32) {
     if runtime.counts.borrow().observed.ends {

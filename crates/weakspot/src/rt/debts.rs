@@ -1,10 +1,10 @@
 //! Interlocked operations that nobody sees.
 //!
-//! A reference count that the program does not look at is no event, and neither is a wait that times out: where they stand
-//! among the events of others makes no difference. But the processor does them with interlocked operations, which empty the
-//! store buffer of their thread. That is owed, and paid by a fence before the next access: a load could overtake a store, and
-//! the next store need not have left the buffer when a load comes after it. If something that empties the buffer comes
-//! first, there is nothing left to pay, and so most of them cost no event at all.
+//! A reference count that the program does not look at is no event: where it stands among the events of others makes no
+//! difference. But the processor changes it with interlocked operations, which empty the store buffer of their thread. That
+//! is owed, and paid by a fence before the next access: a load could overtake a store, and the next store need not have left
+//! the buffer when a load comes after it. If something that empties the buffer comes first, there is nothing left to pay, and
+//! so most of them cost no event at all.
 //!
 //! What is owed depends on nothing but what the thread has done, so that runs repeat it.
 

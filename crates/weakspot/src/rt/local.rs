@@ -96,6 +96,7 @@ pub fn run_local<T: 'static>(key: *const (), init: impl FnOnce() -> T) -> &'stat
 /// Storage of the current thread, made on first use, destroyed when the thread ends. `None`: it has been destroyed.
 pub fn thread_local<T: 'static>(key: *const (), init: impl FnOnce() -> T) -> Option<&'static T> {
     let runtime = runtime();
+    super::counts::check_who(runtime);
     let key = (runtime.thread.get(), key as usize);
     if let Some(slot) = runtime.storage.of_threads.borrow().get(&key) {
         return slot.as_ref().map(borrow_for_the_run);

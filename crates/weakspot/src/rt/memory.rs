@@ -12,6 +12,10 @@
 //!   if not even the allocation happens before an access, the making does not. (Made in memory that was allocated
 //!   earlier, or on a stack: not found.)
 //!
+//! So memory that is **freed twice** is known as well (two threads have taken what only one should have taken, as a rule), and
+//! so are atomics, locks and cells that are **used after** their memory was freed. Freeing is no event: that somebody could have
+//! been later than in the order in which things were done is not looked at.
+//!
 //! Mappings that a model unmaps stay, too, until then: an atomic may have been there, which is looked at once more when the
 //! execution is over (see [`slot`](super::slot)).
 //!
@@ -21,6 +25,7 @@
 //! with the C library statically cannot bring its own: nothing is noted there, either.
 
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::ffi::c_void;
 
 use super::objects::Object;
@@ -30,7 +35,26 @@ use crate::failure::{Failure, RacingAccess};
 
 /// What an execution has freed: allocations, and mappings with their sizes.
 #[derive(Default)]
-pub(crate) struct Freed(RefCell<Vec<*mut c_void>>, RefCell<Vec<(*mut c_void, usize)>>);
+pub(crate) struct Freed(RefCell<Vec<Death>>, RefCell<Vec<(*mut c_void, usize)>>);
+
+/// An allocation is freed.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "allocator"), allow(dead_code, reason = "nobody knows"))]
+struct Death {
+    pointer: *mut c_void,
+    /// How large it is; 0 if nobody needs to know.
+    size: usize,
+    thread: u32,
+    /// Events that had happened before.
+    events: u32,
+}
+
+impl Death {
+    /// The order in which memory is released: the lowest address last.
+    fn rank(&self) -> (Reverse<*mut c_void>, u32) {
+        (Reverse(self.pointer), self.events)
+    }
+}
 
 impl Drop for Freed {
     fn drop(&mut self) {
@@ -55,6 +79,40 @@ impl Runtime {
         let allocated = allocate();
         drop(state);
         allocated
+    }
+
+    /// What to say of memory that the run, which is at its end, has freed twice.
+    pub(crate) fn freed_twice(&self) -> Option<String> {
+        let freed = &mut *self.freed.0.borrow_mut();
+        freed.sort_unstable_by_key(Death::rank);
+        let twice = freed.windows(2).filter(|two| two[0].pointer == two[1].pointer).min_by_key(|two| two[1].events)?;
+        Some(format!("memory is freed twice: {}, and {}", self.who_freed(&twice[0]), self.who_freed(&twice[1])))
+    }
+
+    fn who_freed(&self, &Death { thread, events, .. }: &Death) -> String {
+        let log = &self.state().log;
+        let before = log.get(..events as usize).unwrap_or(log);
+        match before.iter().rev().find(|happened| happened.thread == thread) {
+            Some(last) => format!("by thread {thread}, after its event at {}", last.place),
+            None => format!("by thread {thread}, before its first event"),
+        }
+    }
+
+    /// What is at this address is used, for the first time in the run as far as its memory says: see [`Self::forget_in`].
+    #[inline]
+    pub(crate) fn check_freed(&self, address: usize, place: Place) {
+        if !self.is_free() && !self.freed.0.borrow().is_empty() {
+            self.find_freed(address, place);
+        }
+    }
+
+    #[inline(never)]
+    fn find_freed(&self, address: usize, place: Place) {
+        let holds = |death: &&Death| address.wrapping_sub(death.pointer.addr()) < death.size;
+        let death = self.freed.0.borrow().iter().find(holds).copied();
+        if let Some(death) = death {
+            self.fail(format!("memory is used that was freed before, {}", self.who_freed(&death)), place);
+        }
     }
 
     /// The current thread has accessed an atomic that was made in this run: its making must happen before.
@@ -111,8 +169,9 @@ mod symbols {
     use std::ffi::{c_int, c_void};
     use std::ptr;
 
-    use super::{Birth, Freed};
-    use crate::rt::{Runtime, current};
+    use super::{Birth, Death, Freed};
+    use crate::rt::objects::Stamp;
+    use crate::rt::{Runtime, current, slot};
 
     // SAFETY: the functions of the C library, with their signatures.
     unsafe extern "C" {
@@ -134,8 +193,9 @@ mod symbols {
         /// the same addresses, and most values are what they were.
         pub(crate) fn release(&self) {
             let freed = &mut *self.0.borrow_mut();
-            freed.sort_unstable_by(|one, other| other.cmp(one));
-            for pointer in freed.drain(..) {
+            freed.sort_unstable_by_key(Death::rank);
+            freed.dedup_by_key(|death| death.pointer);
+            for Death { pointer, .. } in freed.drain(..) {
                 // SAFETY: `keep` was called in place of this.
                 unsafe { release(pointer) };
             }
@@ -144,16 +204,36 @@ mod symbols {
                 unsafe { libc::syscall(libc::SYS_munmap, start, size) };
             }
         }
-
-        /// Keeps memory that is freed; false if it cannot, because it is about to.
-        fn keep(&self, pointer: *mut c_void) -> bool {
-            let Ok(mut freed) = self.0.try_borrow_mut() else { return false };
-            freed.push(pointer);
-            true
-        }
     }
 
     impl Runtime {
+        /// Keeps memory that is freed; false if it cannot, because it is about to release it.
+        fn keep_freed(&self, pointer: *mut c_void) -> bool {
+            let Ok(mut freed) = self.freed.0.try_borrow_mut() else { return false };
+            let events = self.state.try_borrow().map_or(0, |state| state.log.len() as u32);
+            // SAFETY: the memory was allocated by the C library, and nobody has freed it before the caller.
+            let size = if self.is_free() { 0 } else { unsafe { libc::malloc_usable_size(pointer) } };
+            self.forget_in(pointer, size);
+            freed.push(Death { pointer, size, thread: self.thread.get(), events });
+            true
+        }
+
+        /// What says in memory that is freed which atomics, locks and cells of the run are there goes: whoever uses one of
+        /// them later comes to it as for the first time, and is asked where it is.
+        fn forget_in(&self, start: *mut c_void, size: usize) {
+            let (token, run) = (self.token.get(), self.run.get());
+            for at in 0..size / size_of::<u64>() {
+                // SAFETY: it lies in the memory, which is aligned, and whose owner has given it up.
+                unsafe {
+                    let word = start.cast::<u64>().add(at);
+                    let bits = word.read_volatile();
+                    if slot::is_token_of(bits, token) || Stamp::run_of(bits) == run {
+                        word.write_volatile(0);
+                    }
+                }
+            }
+        }
+
         /// Notes an allocation of the current thread, unless it is one of the runtime itself.
         #[inline]
         fn note_birth(&self, pointer: *mut c_void, size: usize) {
@@ -227,7 +307,7 @@ mod symbols {
     /// As there.
     #[unsafe(no_mangle)]
     pub unsafe extern "C" fn free(pointer: *mut c_void) {
-        let kept = !pointer.is_null() && current().is_some_and(|runtime| runtime.freed.keep(pointer));
+        let kept = !pointer.is_null() && current().is_some_and(|runtime| runtime.keep_freed(pointer));
         if !kept {
             // SAFETY: the caller's.
             unsafe { release(pointer) };

@@ -124,6 +124,7 @@ impl Stamp {
         reset: impl Fn(u64),
         place: Place,
     ) -> u32 {
+        runtime.check_freed(std::ptr::from_ref(self).addr(), place);
         let stamp = self.mark.load(Ordering::Relaxed);
         self.take_over(runtime, stamp, place);
         if stamp == 0 {

@@ -101,8 +101,11 @@ impl Runtime {
         self.state().give_back();
         self.mode.set(mode);
         let leak = ended.and_then(|()| self.counts.borrow().check_leaks()).err();
-        leak.map(|message| Failure::new(FailureKind::Leak, message))
-            .or_else(|| self.foreign_complaint().map(|message| Failure::new(FailureKind::Other, message)))
+        leak.map(|message| Failure::new(FailureKind::Leak, message)).or_else(|| {
+            self.freed_twice()
+                .or_else(|| self.foreign_complaint())
+                .map(|message| Failure::new(FailureKind::Other, message))
+        })
     }
 }
 
@@ -113,6 +116,9 @@ fn run_thread(suspender: &Suspender, body: impl FnOnce()) {
     runtime.state().lanes[thread as usize].suspender = suspender;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         body();
+        if !runtime.is_free() {
+            super::counts::ends(runtime, thread);
+        }
         runtime.storage.end_thread(thread);
     }));
     let failed = match outcome {

@@ -85,6 +85,9 @@ impl Tracked {
         let thread = runtime.thread.get();
         let (stamp, run) = (self.stamp.load(Ordering::Relaxed), runtime.run.get());
         let moment = runtime.plain_moment(place);
+        if stamp >> NUMBER_BITS != run {
+            runtime.check_freed(std::ptr::from_ref(self).addr(), place);
+        }
         let race = {
             let mut state = runtime.state();
             let plain = if stamp >> NUMBER_BITS == run {

@@ -254,7 +254,7 @@ impl<T: ?Sized> Arc<T> {
     pub unsafe fn increment_strong_count(pointer: *const T) {
         // SAFETY: the caller's. This one is not dropped: it is the caller's owner.
         let arc = ManuallyDrop::new(unsafe { outside::Arc::from_raw(pointer) });
-        counts::cloned(key(&arc), &|| owners(&arc), Location::caller());
+        counts::added_by_pointer(key(&arc), owners(&arc), Location::caller());
         // SAFETY: the caller's.
         unsafe { outside::Arc::increment_strong_count(pointer) }
     }

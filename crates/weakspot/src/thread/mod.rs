@@ -85,6 +85,7 @@ pub fn current() -> Thread {
     match rt::current() {
         None => Thread(Inner::Outside(std::thread::current())),
         Some(runtime) => {
+            rt::counts::check_who(runtime);
             let number = runtime.thread.get();
             Thread::of_model(number, runtime.state().lanes[number as usize].name.clone())
         }
@@ -104,10 +105,16 @@ pub fn park() {
 pub fn park_timeout(duration: Duration) {
     let place = Location::caller();
     let Some(runtime) = rt::current() else { return std::thread::park_timeout(duration) };
-    if runtime.times_out(place) {
-        return runtime.owe_drain("thread::park_timeout", Sync::Acquire, place);
-    }
     let token = runtime.parking(runtime.thread.get());
+    if runtime.times_out(place) {
+        // A token that is there is gone, whether the time is over or not.
+        token.update(
+            "thread::park_timeout",
+            Sync::Acquire,
+            |token| if token == 0 { Step::Keep } else { Step::Write(0) },
+        );
+        return;
+    }
     let take = |token| if token == 0 { Step::Block } else { Step::Write(0) };
     if token.update("thread::park_timeout", Sync::Acquire, take) == 0 && !runtime.is_free() {
         runtime.note_timeout(place);
@@ -195,7 +202,6 @@ impl Runtime {
             (lane.end, lane.place)
         };
         if !self.is_free() {
-            rt::counts::ends(self, thread);
             self.post(Operation::End(end), "end", place);
         }
     }

@@ -152,3 +152,22 @@ pub(crate) fn upgrading(key: usize, physical: Owners, place: Place) -> Option<Rc
     runtime.owe_drain("Weak::upgrade", Sync::Acquire, place);
     None
 }
+
+/// An owner is added through a raw pointer, by somebody who may own nothing: there has to be one, in every order.
+pub(crate) fn added_by_pointer(key: usize, physical: Owners, place: Place) {
+    let what = "Arc::increment_strong_count";
+    let Some(runtime) = runtime() else { return };
+    if let Some(word) = runtime.counted(key, physical, place) {
+        let add = |word| if Owners::of(word).strong == 0 { Step::Keep } else { Step::Write(word + 1) };
+        if Owners::of(word.count_at(place, what, Sync::Relaxed, add)).strong == 0 {
+            runtime.fail("an owner is added to an `Arc` that nobody owns any more".to_owned(), place);
+        }
+    } else if physical.strong == 0 {
+        runtime.fail("an owner is added to an `Arc` that nobody owns any more".to_owned(), place);
+    } else {
+        runtime.add_owner(key, Act::Upgraded);
+        runtime.note(key, |counted| _ = counted.upgraded.get_or_insert_default());
+        runtime.check_upgrades(key);
+        runtime.owe_drain(what, Sync::Relaxed, place);
+    }
+}

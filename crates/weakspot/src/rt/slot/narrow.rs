@@ -40,6 +40,11 @@ pub(crate) fn token_of_run(run: u64) -> u64 {
     TAG | without_worker(run) << OBJECT_BITS & RUN
 }
 
+/// Is this a token of the run whose tokens begin so?
+pub(crate) fn is_token_of(bits: u64, token_of_run: u64) -> bool {
+    bits & !(BORN | (BORN - 1)) == token_of_run
+}
+
 fn is_token(bits: u64) -> bool {
     bits & TAG_MASK == TAG
 }
@@ -152,6 +157,7 @@ impl<M: Memory> Slot<M> {
     fn first_use(&self, runtime: &Runtime, place: Place) -> Found {
         let address = self.address();
         runtime.note_object(address);
+        runtime.check_freed(address, place);
         if let Some(object) = self.in_place(&mut runtime.state()) {
             return Found { object, is_born: false };
         }
