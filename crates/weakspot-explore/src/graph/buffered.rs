@@ -200,28 +200,27 @@ impl Graph {
     /// Under TSO: the thread waited, or somebody noticed a later store of the thread. Noticing one before the next write of
     /// its cell is enough: if that is the thread's own, it is looked at as well.
     fn is_forced_in_order(&self, store: u32, past: Past<'_>) -> bool {
-        let mut id = self.last_in(past, self.event(store).thread as usize);
+        let thread = self.event(store).thread as usize;
+        let count = past.count(thread);
+        let last_store = |event: u32| self.last_in_order(event).1;
+        let mut id = last_store(self.threads[thread].last);
         while id != store {
             let event = self.event(id);
-            match event.kind {
-                EventKind::Store => {
-                    let next = event.co_next;
-                    let is_overwritten =
-                        next != NONE && self.event(next).thread != event.thread && past.has(next, self.event(next));
-                    if is_overwritten || self.is_read(event, event.thread, past) {
-                        return true;
-                    }
-                }
-                EventKind::Load
-                | EventKind::Fence(FenceKind::StoreStore)
-                | EventKind::Choose
-                | EventKind::LeaveCritical
-                | EventKind::Misuse => {}
-                _ => return true,
+            if event.index < count && (event.kind != EventKind::Store || self.is_noticed_at_once(event, past)) {
+                return true;
             }
-            id = event.po_prev;
+            id = last_store(event.po_prev);
         }
         false
+    }
+
+    /// Does another thread read a store before the next write of its cell, or write the cell next, in a past?
+    #[inline]
+    fn is_noticed_at_once(&self, store: &Event, past: Past<'_>) -> bool {
+        let next = store.co_next;
+        let is_overwritten =
+            next != NONE && self.event(next).thread != store.thread && past.has(next, self.event(next));
+        is_overwritten || self.is_read(store, store.thread, past)
     }
 
     /// Under PSO, where a later store drags this one along only from behind a store fence.

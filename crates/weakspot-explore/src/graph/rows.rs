@@ -367,15 +367,15 @@ pub(super) fn join_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
 /// Is an entry of one row greater than that of another, a column apart?
 #[inline]
 pub(super) fn exceeds_besides(left: &[Lanes], right: &[Lanes], apart: usize) -> bool {
-    if let (&[mut left], &[right]) = (left, right) {
-        left[apart % LANES] = 0;
-        return exceeds(&[left], &[right]);
+    // Nothing is written to memory and read again as a whole at once: processors wait for that.
+    let exceeds = |left: &Lanes, right: &Lanes, apart: u16| {
+        let more: Lanes =
+            std::array::from_fn(|at| if at as u16 == apart { 0 } else { left[at].saturating_sub(right[at]) });
+        more != [0; LANES]
+    };
+    if let ([left], [right]) = (left, right) {
+        return exceeds(left, right, apart as u16);
     }
-    left.iter().zip(right).enumerate().any(|(at, (&left, &right))| {
-        let mut left = left;
-        if apart / LANES == at {
-            left[apart % LANES] = 0;
-        }
-        exceeds(&[left], &[right])
-    })
+    let mut lanes = left.iter().zip(right).enumerate();
+    lanes.any(|(at, (left, right))| exceeds(left, right, apart.wrapping_sub(at * LANES) as u16))
 }
