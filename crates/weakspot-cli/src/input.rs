@@ -29,6 +29,8 @@ pub enum InputError {
     Unreadable { name: String, error: io::Error },
     #[error("`{name}` is empty")]
     Empty { name: String },
+    #[error("cannot read `{name}`: it is a directory")]
+    NoTrace { name: String },
     #[error("`{name}` is a recorded trace, not a program")]
     Trace { name: String },
     #[error("`{name}` is a binary file: there is a NUL byte at offset {offset}")]
@@ -49,6 +51,7 @@ impl InputError {
         match self {
             Self::Missing { .. } => Some("check the path; `-` reads standard input"),
             Self::Directory { .. } => Some("name a .weak or .litmus file; only `weakspot litmus` takes directories"),
+            Self::NoTrace { .. } => Some("name a recorded trace; `weakspot check --record FILE` writes one"),
             Self::Unreadable { .. } => None,
             Self::Empty { .. } => Some("a program has at least one thread: `thread a { … }`"),
             Self::Trace { .. } => Some("`weakspot trace` runs the monitors over it"),

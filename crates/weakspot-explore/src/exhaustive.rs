@@ -500,6 +500,8 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
             Ending::TooLong => {
                 self.outcome.unfinished += 1;
                 self.outcome.too_long = true;
+                // It is the beginning of an execution: what a monitor sees in it happens.
+                self.watch(graph, system, ending)?;
                 return ControlFlow::Break(());
             }
             Ending::Deadlock if self.options.allow_deadlock => self.outcome.deadlocks += 1,

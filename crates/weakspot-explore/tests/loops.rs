@@ -147,6 +147,17 @@ fn a_program_without_bounds_is_given_up() {
 }
 
 #[test]
+fn the_beginning_of_an_execution_without_end_is_watched() {
+    let endless = program(
+        "shared x, y;
+         thread a { x = 2; y = 1; let r = y; r = x; x = 1; y = 2; }
+         thread b { x = 0; let r = y; while x >= 0 { r = y; y = 1; } }",
+    );
+    let outcome = run(&endless, MonitorKind::Sober, None);
+    assert!(outcome.too_long && !outcome.violations.is_empty());
+}
+
+#[test]
 fn the_cycle_through_a_failed_round_is_seen() {
     for (fence, expected) in [("", false), ("fence;", true)] {
         let text = FENCED_DEKKER.replace("FENCE", fence);

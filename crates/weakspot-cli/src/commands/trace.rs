@@ -76,7 +76,7 @@ fn budget(args: &TraceArgs) -> Result<Budget, Failure> {
 fn open(path: &Path) -> Result<File, InputError> {
     let name = path.display().to_string();
     if path.is_dir() {
-        return Err(InputError::Directory { name });
+        return Err(InputError::NoTrace { name });
     }
     File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => InputError::Missing { name },
