@@ -201,13 +201,17 @@ impl Graph {
     /// The same, found out if it is not known.
     #[inline]
     fn is_known_borderline(&self) -> bool {
+        self.answers.witness() != NONE || self.answers.is_unsure(self.len()) && self.find_out()
+    }
+
+    /// Nobody knows: is there such an access?
+    #[inline(never)]
+    fn find_out(&self) -> bool {
         let len = self.len();
-        if self.answers.is_unsure(len) {
-            if self.answers.lacks_newest(len) {
-                self.ask_newest();
-            } else {
-                self.find_witness(len);
-            }
+        if self.answers.lacks_newest(len) {
+            self.ask_newest();
+        } else {
+            self.find_witness(len);
         }
         self.answers.witness() != NONE
     }
