@@ -316,8 +316,6 @@ pub(crate) struct Checker<'a> {
     pairs: FxHashSet<(LocalPlace, LocalPlace)>,
     /// When so many pairs have been noted, there are no more.
     possible_pairs: usize,
-    /// There are no more, and the graphs answer the question: what is left to do is to count.
-    only_counts: bool,
     graphs: u64,
     /// Graphs, and their events, since the last look at the clock.
     unseen: (u64, u64),
@@ -346,7 +344,6 @@ impl<'a> Checker<'a> {
             past: PastOrder::default(),
             pairs: FxHashSet::default(),
             possible_pairs: options.monitor.map_or(0, |kind| kind.possible_pairs(system.program())),
-            only_counts: false,
             graphs: 0,
             unseen: (0, 0),
             reported: 0.0,
@@ -413,7 +410,6 @@ impl<'a> Checker<'a> {
             watcher.found = found;
             if knows_all {
                 watcher.look_for_one();
-                self.only_counts = self.options.all && graph.answers(watcher.question);
             }
         }
     }
@@ -497,13 +493,7 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
     fn ended(&mut self, graph: &Graph, system: &mut Interpreter<'p>, ending: Ending) -> ControlFlow<()> {
         self.check_critical(graph, system)?;
         match ending {
-            Ending::Complete => {
-                self.outcome.executions += 1;
-                if self.only_counts {
-                    self.outcome.borderline += u64::from(graph.is_borderline());
-                    return self.look_at_the_clock(graph, system);
-                }
-            }
+            Ending::Complete => self.outcome.executions += 1,
             Ending::Blocked | Ending::Livelock => self.outcome.blocked += 1,
             Ending::Bounded | Ending::Spinning => self.outcome.unfinished += 1,
             Ending::Failed => {}
