@@ -37,6 +37,9 @@ pub const MAX_STATES_UNDER_BOUNDS: u64 = 500_000;
 /// The same where one schedule or some schedules were asked for, which takes a moment.
 pub const MAX_STATES_OF_SAMPLING: u64 = 200_000;
 
+/// The same where a violation is known, and another search would only show it with fewer events.
+pub const MAX_STATES_FOR_BREVITY: u64 = 500_000;
+
 /// Abstract states after which there is no proof; they are dearer than those of the machine.
 const MAX_ABSTRACT_STATES: u64 = 2_000_000;
 
@@ -77,7 +80,7 @@ pub fn judge(
 
 /// Is there an instruction that can break the specification, or keep others from going on, for some values? This follows
 /// [`weakspot_model::local`], which says what each of them does.
-fn can_fail(program: &Program) -> bool {
+pub fn can_fail(program: &Program) -> bool {
     let mut threads = program.threads.iter().chain(&program.final_block);
     threads.any(|thread| {
         computes_in_a_circle(&thread.code) || thread.code.iter().any(|instr| is_fallible(instr, &program.locations))

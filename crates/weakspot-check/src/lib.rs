@@ -178,7 +178,7 @@ pub enum Bound {
     Unroll(u32),
     /// The attack engine has stored this many states, and there is no end in sight.
     States(u64),
-    /// An execution grew too long to be explored, perhaps without end, and nothing bounds its loops.
+    /// An execution grew too long to be explored, perhaps without end.
     Endless,
     /// No execution ran to its end.
     NothingEnds,
@@ -254,15 +254,22 @@ pub fn check(
     let attack = |why| attack::check(program, options, budget, progress, why, max_states);
     match asked {
         Some(Engine::Attack) => attack::check(program, options, budget, progress, "asked for", None),
-        Some(Engine::Stateless) => stateless::check(program, options, budget, progress, "asked for", None),
+        Some(Engine::Stateless) => stateless::check(program, options, budget, progress, None),
         None if has_loops(program) => attack("the program has loops"),
         // a monitor does not see that the execution it warns of would be pruned later
         None if program.assumes() => attack("the program assumes something"),
         None => {
             let capped = Capped::new(progress, budget, PATIENCE);
-            let why = "the program has no loops";
-            let report = stateless::check(program, options, &capped.budget(), &capped, why, None)?;
-            if capped.ran_out() { attack("the program has very many executions") } else { Ok(report) }
+            let explored = stateless::explore_all(program, options, &capped.budget(), &capped, None);
+            let judge = |why| stateless::judge(program, options, budget, progress, why, &explored, None);
+            let why = match (capped.ran_out(), explored.too_long) {
+                (false, false) => return judge("the program has no loops"),
+                (true, _) => "the program has very many executions",
+                (false, true) => "the program has very long executions",
+            };
+            let report = attack(why)?;
+            let is_better = explored.found_something() && matches!(report.verdict, Verdict::Bounded(_));
+            if is_better { judge("the attack engine came to no end") } else { Ok(report) }
         }
     }
 }
@@ -275,7 +282,7 @@ pub fn check_recorded(
     progress: &dyn Progress,
     sink: &mut dyn Sink,
 ) -> Result<CheckReport, InternalError> {
-    stateless::check(program, options, budget, progress, "asked for", Some(sink))
+    stateless::check(program, options, budget, progress, Some(sink))
 }
 
 impl CheckOptions {

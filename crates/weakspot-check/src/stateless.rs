@@ -20,32 +20,46 @@ use weakspot_verify::robust::RobustVerdict;
 use crate::replayed::confirmed;
 use crate::{Bound, CheckOptions, CheckReport, Engine, InternalError, Sampling, Verdict, Violation, attack, impact};
 
+/// Answers questions 1 and 2, and 3 if need be.
 pub fn check(
     program: &Program,
     options: &CheckOptions,
     budget: &Budget,
     progress: &dyn Progress,
-    why: &'static str,
     mut sink: Option<&mut dyn Sink>,
 ) -> Result<CheckReport, InternalError> {
-    let explored = run(program, options, budget, progress, sink.as_mut().map(|sink| &mut **sink as &mut dyn Sink));
+    let lent = sink.as_mut().map(|sink| &mut **sink as &mut dyn Sink);
+    let explored = explore_all(program, options, budget, progress, lent);
+    judge(program, options, budget, progress, "asked for", &explored, sink)
+}
+
+/// What has been explored answers questions 1 and 2; 3 if need be.
+pub fn judge(
+    program: &Program,
+    options: &CheckOptions,
+    budget: &Budget,
+    progress: &dyn Progress,
+    why: &'static str,
+    explored: &Outcome,
+    sink: Option<&mut dyn Sink>,
+) -> Result<CheckReport, InternalError> {
     let mut violations = Vec::new();
     let verdict = if let Some(witness) = &explored.error {
         Verdict::Error(witness.clone())
     } else if explored.violations.is_empty() {
-        settled(&explored, options)
-    } else if let Some(witness) = error_elsewhere(program, options, budget, progress, &explored)? {
+        settled(explored, options)
+    } else if let Some(witness) = error_elsewhere(program, options, budget, progress, explored)? {
         if let Some(sink) = sink {
             // What breaks of a sink that cannot go on is its own business: the answer stands.
             let _ = sink.execution(&witness.actions, Ending::Unfinished);
         }
         Verdict::Error(witness)
     } else {
-        violations = describe(program, options, budget, progress, &explored)?;
+        violations = describe(program, options, budget, progress, explored)?;
         if violations.is_empty() {
             let why = "an assume makes the monitor's finding uncertain";
             let report = attack::check(program, options, budget, progress, why, Some(side_states(options)))?;
-            let executions = count(&explored);
+            let executions = count(explored);
             return Ok(CheckReport {
                 executions,
                 blocked: explored.blocked,
@@ -61,7 +75,7 @@ pub fn check(
         why,
         violations,
         states: 0,
-        executions: count(&explored),
+        executions: count(explored),
         blocked: explored.blocked,
         borderline: explored.borderline,
         exhaustive: explored.exhaustive && explored.unfinished == 0,
@@ -72,7 +86,8 @@ fn count(explored: &Outcome) -> u64 {
     explored.executions + explored.deadlocks + explored.unfinished
 }
 
-fn run(
+/// Explores what was asked for, up to the first violation or for all of them.
+pub fn explore_all(
     program: &Program,
     options: &CheckOptions,
     budget: &Budget,
@@ -127,7 +142,7 @@ fn error_elsewhere(
     progress: &dyn Progress,
     explored: &Outcome,
 ) -> Result<Option<Witness>, InternalError> {
-    if explored.exhaustive {
+    if explored.exhaustive || !impact::can_fail(program) {
         return Ok(None);
     }
     let search = ExplicitOptions { max_states: Some(side_states(options)), ..options.explicit(MemoryModel::Sc) };
@@ -181,7 +196,8 @@ fn describe(
     if program.assumes() && (certain.is_empty() || !options.all) {
         return Ok(certain);
     }
-    let attacks = attack::attacks(program, options, side_states(options), budget, progress)?;
+    let most = if options.all { u64::MAX } else { impact::MAX_STATES_FOR_BREVITY };
+    let attacks = attack::attacks(program, options, side_states(options).min(most), budget, progress)?;
     if attacks.verdict == RobustVerdict::Robust {
         return Err(InternalError::Disagreement);
     }

@@ -88,3 +88,25 @@ fn who_asks_for_the_engine_waits_and_loses_nothing_by_interrupting() {
     assert!(matches!(report.verdict, Verdict::Unsafe(_)), "{:?}", report.verdict);
     assert!(interrupt.cancelled.load(Ordering::Relaxed), "it would have gone on");
 }
+
+/// What the exploration has found is not lost in the states that another engine would have to store.
+#[test]
+fn a_violation_of_many_threads_is_found() {
+    let width = 40;
+    let threads = (0..width).map(|me| format!("thread t{me} {{ x[{me}] = 1; let r = x[{}]; }}", (me + 1) % width));
+    let text = format!("shared x[{width}]; {}", threads.collect::<Vec<_>>().join("\n"));
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let report = answer(&text, model);
+        assert!(matches!(report.verdict, Verdict::Unsafe(_)), "{model:?}: {:?}", report.verdict);
+        assert_eq!((report.engine, report.violations.len()), (Engine::Stateless, 1), "{model:?}");
+    }
+}
+
+/// Statements without a loop can be too many for one engine.
+#[test]
+fn a_long_program_is_decided() {
+    let text = format!("shared x, y; thread a {{ {} }} thread b {{ y = 1; let r = x; }}", "x = 1; ".repeat(70_000));
+    let report = answer(&text, MemoryModel::Tso);
+    assert!(matches!(report.verdict, Verdict::Safe), "{:?}", report.verdict);
+    assert_eq!(report.engine, Engine::Attack);
+}

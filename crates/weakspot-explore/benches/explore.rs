@@ -73,12 +73,13 @@ fn measure(subject: &Subject) -> Result<(), String> {
         }
     }
     print!(
-        "{:9} {:>8} executions {:>10.0}/s (goal {:>7}) {:>5.1} M events/s",
+        "{:9} {:>8} executions {:>10.0}/s (goal {:>7}) {:>5.1} M events/s added, {:>5.1} M in executions",
         subject.name,
         subject.executions,
         subject.executions as f64 / best[0],
         subject.goal,
         outcomes[0].events as f64 / best[0] / 1e6,
+        outcomes[0].lengths as f64 / best[0] / 1e6,
     );
     for index in 1..SETTINGS.len() {
         print!("  {} {:+.0} %", SETTINGS[index].0, (best[index] / best[0] - 1.0) * 100.0);

@@ -316,6 +316,8 @@ pub(crate) struct Checker<'a> {
     pairs: FxHashSet<(LocalPlace, LocalPlace)>,
     /// When so many pairs have been noted, there are no more.
     possible_pairs: usize,
+    /// There are no more, and the graphs answer the question: what is left to do is to count.
+    only_counts: bool,
     graphs: u64,
     /// Graphs, and their events, since the last look at the clock.
     unseen: (u64, u64),
@@ -344,6 +346,7 @@ impl<'a> Checker<'a> {
             past: PastOrder::default(),
             pairs: FxHashSet::default(),
             possible_pairs: options.monitor.map_or(0, |kind| kind.possible_pairs(system.program())),
+            only_counts: false,
             graphs: 0,
             unseen: (0, 0),
             reported: 0.0,
@@ -410,6 +413,7 @@ impl<'a> Checker<'a> {
             watcher.found = found;
             if knows_all {
                 watcher.look_for_one();
+                self.only_counts = self.options.all && graph.answers(watcher.question);
             }
         }
     }
@@ -426,7 +430,8 @@ impl<'a> Checker<'a> {
     }
 
     /// What was found, when the search is over.
-    pub(crate) fn finish(self) -> Outcome {
+    pub(crate) fn finish(mut self) -> Outcome {
+        self.outcome.lengths += self.unseen.1;
         if let Some(worker) = &self.worker {
             // The part since the last look; most parts of a search are shorter than the time between two looks.
             worker.report(self.progress, self.unseen.0, self.outcome.covered - self.reported);
@@ -462,6 +467,7 @@ impl<'a> Checker<'a> {
             return ControlFlow::Continue(());
         }
         self.unseen = (0, 0);
+        self.outcome.lengths += events;
         if let Some(worker) = &self.worker {
             worker.report(self.progress, graphs, self.outcome.covered - self.reported);
             self.reported = self.outcome.covered;
@@ -493,7 +499,13 @@ impl<'p> Visitor<Interpreter<'p>> for Checker<'_> {
     fn ended(&mut self, graph: &Graph, system: &mut Interpreter<'p>, ending: Ending) -> ControlFlow<()> {
         self.check_critical(graph, system)?;
         match ending {
-            Ending::Complete => self.outcome.executions += 1,
+            Ending::Complete => {
+                self.outcome.executions += 1;
+                if self.only_counts {
+                    self.outcome.borderline += u64::from(graph.is_borderline());
+                    return self.look_at_the_clock(graph, system);
+                }
+            }
             Ending::Blocked | Ending::Livelock => self.outcome.blocked += 1,
             Ending::Bounded | Ending::Spinning => self.outcome.unfinished += 1,
             Ending::Failed => {}

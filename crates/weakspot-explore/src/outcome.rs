@@ -66,8 +66,10 @@ pub struct Outcome {
     pub too_long: bool,
     /// Nothing was explored: the program has condition variables and more than [`MOST_WAITING_THREADS`] threads.
     pub too_many_threads: bool,
-    /// Events added in all.
+    /// Events added in all: what executions have in common is added once.
     pub events: u64,
+    /// The lengths of all these executions together.
+    pub lengths: u64,
     /// Which part of an exhaustive search was done, between 0 and 1: an estimate that takes alternatives to be equally
     /// large, but at the end 1.
     pub covered: f64,
@@ -77,6 +79,11 @@ impl Outcome {
     /// May the answer be "safe": everything was explored, nothing was found, and something ran to its end?
     pub fn is_safe(&self) -> bool {
         self.exhaustive && self.unfinished == 0 && self.executions > 0 && self.error.is_none() && self.borderline == 0
+    }
+
+    /// Is the answer known, however much was explored: an error or a violation?
+    pub fn found_something(&self) -> bool {
+        self.error.is_some() || !self.violations.is_empty()
     }
 
     /// The answer to a program that cannot be explored, if it is one.
@@ -94,6 +101,7 @@ impl Outcome {
         self.failures += other.failures;
         self.borderline += other.borderline;
         self.events += other.events;
+        self.lengths += other.lengths;
         self.covered += other.covered;
         for (pair, violation) in other.violations {
             self.violations.entry(pair).or_insert(violation);

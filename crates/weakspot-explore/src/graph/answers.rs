@@ -14,7 +14,7 @@
 
 use std::cell::Cell;
 
-use super::NONE;
+use super::{Event, NONE};
 
 /// Which accesses are concerned by a change.
 #[derive(Debug, Clone, Copy)]
@@ -318,36 +318,40 @@ impl Answers {
         self.told.set(told);
     }
 
-    /// Looks for a witness among the first `len` accesses until there is one or all are clear. Most accesses are of no
-    /// `interest`, whatever happens before them.
+    /// Looks for a witness among some accesses, the first ones, until there is one or all are clear. Most accesses are of
+    /// no `interest`, whatever happens before them.
     #[inline]
     pub(super) fn find_witness(
         &self,
-        len: u32,
+        accesses: &[Event],
         concerns: impl Fn(&Change, u32) -> bool,
-        interest: impl Fn(u32) -> bool,
-        mut pending: impl FnMut(u32) -> Option<Place>,
+        interest: impl Fn(&Event) -> bool,
+        pending: impl Fn(u32) -> Option<Place>,
     ) {
         let hint = self.hint.replace(NONE);
-        if hint < len {
+        if let Some(event) = accesses.get(hint as usize) {
+            if interest(event)
+                && let Some(store) = pending(hint)
+            {
+                return self.set_witness(hint, store);
+            }
             let second = self.second_hint.get();
-            for hint in [hint, second] {
-                if hint < len
-                    && interest(hint)
-                    && let Some(store) = pending(hint)
-                {
-                    return self.set_witness(hint, store);
-                }
+            if let Some(event) = accesses.get(second as usize)
+                && interest(event)
+                && let Some(store) = pending(second)
+            {
+                return self.set_witness(second, store);
             }
         }
         // What was clear before rows changed last still is if its own have not.
         let last = self.aside.last();
         let was_clear = last.map_or(0, |aside| if aside.witness == NONE { aside.clear } else { 0 });
-        for access in self.clear.get()..len {
+        let start = self.clear.get();
+        for (access, event) in (start..).zip(&accesses[start as usize..]) {
             let is_clear = access < was_clear && !last.is_some_and(|aside| concerns(&aside.change, access));
             if !is_clear
+                && interest(event)
                 && access != hint
-                && interest(access)
                 && let Some(store) = pending(access)
             {
                 self.clear.set(access);
@@ -357,6 +361,6 @@ impl Answers {
                 return self.set_witness(access, store);
             }
         }
-        self.clear.set(len);
+        self.clear.set(accesses.len() as u32);
     }
 }

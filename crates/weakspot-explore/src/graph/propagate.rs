@@ -24,7 +24,7 @@ impl Graph {
         let Event { thread, index, .. } = self.events[newest as usize];
         let is_alone = !exceeds_besides(&self.scratch, self.happens_before.row(from), thread as usize);
         if self.watching.is_anything() {
-            self.put_answers_aside(from, unchanged, is_alone);
+            self.put_answers_aside(from, (from_thread, from_index), unchanged, is_alone);
         }
         let changed = &self.trail[unchanged..];
         self.happens_before.copy_to(changed, &mut self.trail_rows);

@@ -99,18 +99,20 @@ impl Graph {
     /// [`Answers::find_witness`]: super::answers::Answers::find_witness
     #[inline(never)]
     fn find_witness(&self, len: u32) {
+        let accesses = &self.events[..len as usize];
         let place = |store| self.place(store);
         let concerns = |change: &Change, access: u32| self.is_concerned(change, access);
         match self.watching {
             Watching::Nothing => {}
             Watching::Sober => {
-                let interest = |access| self.is_served_by_foreign(self.event(access));
-                self.answers.find_witness(len, concerns, interest, |access| self.unordered_store(access).map(place));
+                let interest = |event: &Event| self.is_served_by_foreign(event);
+                let pending = |access| self.unordered_store(access).map(place);
+                self.answers.find_witness(accesses, concerns, interest, pending);
             }
             Watching::Operational(model) => {
-                let interest = |access| self.follows_foreign(self.event(access));
+                let interest = |event: &Event| self.follows_foreign(event);
                 let pending = |access| self.buffered_store(access, model).map(place);
-                self.answers.find_witness(len, concerns, interest, pending);
+                self.answers.find_witness(accesses, concerns, interest, pending);
             }
         }
     }
@@ -236,14 +238,14 @@ impl Graph {
     /// The rows of the events from place `unchanged` of the trail on are about to change, because the newest event comes
     /// before `from`; it is `alone` if it brings nothing of other threads along. Mostly what is known stays true.
     #[inline]
-    pub(super) fn put_answers_aside(&mut self, from: u32, unchanged: usize, alone: bool) {
+    pub(super) fn put_answers_aside(&mut self, from: u32, after: Place, unchanged: usize, alone: bool) {
         let witness = self.answers.witness();
         if !self.answers.tells() {
             if witness == NONE {
                 if alone && self.brings_loads_only(from) {
                     return;
                 }
-            } else if !self.happens_before(from, witness) {
+            } else if self.happens_before.entry(witness, after.0 as usize) <= after.1 {
                 return self.answers.note_change(self.len() - 1);
             } else if alone && self.keeps_witness(from) {
                 return;

@@ -30,9 +30,7 @@ pub fn reached(bound: &Bound) -> String {
             format!("nothing found with at most {} of each loop", count((*rounds).into(), "round"))
         }
         Bound::States(states) => format!("no end in sight after {states} states: values may grow without bound"),
-        Bound::Endless => {
-            "an execution grew too long to be explored, perhaps without end, and nothing bounds its loops".to_owned()
-        }
+        Bound::Endless => "an execution grew too long to be explored, perhaps without end".to_owned(),
         Bound::NothingEnds => "no execution ran to its end".to_owned(),
     }
 }
