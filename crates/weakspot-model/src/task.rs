@@ -74,6 +74,8 @@ pub enum Limit {
     Cancelled,
     /// The number of states the caller allowed.
     States(u64),
+    /// It took too long to find out whether an `assume` rules out what was found.
+    Assumptions,
 }
 
 /// The answer of a verification engine.

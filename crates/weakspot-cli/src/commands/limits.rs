@@ -39,6 +39,7 @@ pub fn name(limit: Limit) -> &'static str {
         Limit::Memory => "memory",
         Limit::Cancelled => "cancelled",
         Limit::States(_) => "states",
+        Limit::Assumptions => "assumptions",
     }
 }
 
@@ -52,6 +53,7 @@ pub fn reached(limit: Limit) -> String {
         Limit::Memory => "the memory limit was reached".to_owned(),
         Limit::Cancelled => "interrupted".to_owned(),
         Limit::States(bound) => format!("the limit of {bound} states was reached"),
+        Limit::Assumptions => "it stayed open whether what was found meets every assume".to_owned(),
     }
 }
 
@@ -63,5 +65,6 @@ pub fn advice(limit: Limit) -> &'static str {
         Limit::Memory => "raise --memory-limit, or make the program smaller",
         Limit::Cancelled => "run it again to get an answer",
         Limit::States(_) => "make the program smaller, and see to it that no value grows without bound",
+        Limit::Assumptions => "make the program smaller, or assume less",
     }
 }

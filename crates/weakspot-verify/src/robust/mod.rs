@@ -195,7 +195,7 @@ pub fn check(
                         continue;
                     }
                     let moves = space.path_to(next, by);
-                    let added = add_violation(program, options, &moves, space.len() as u64, &mut report)?;
+                    let added = add_violation(program, options, &moves, &mut report)?;
                     if added && !options.all {
                         report.states = space.len() as u64;
                         return Ok(report);
@@ -230,14 +230,13 @@ fn add_violation(
     program: &Program,
     options: RobustOptions,
     moves: &[Move],
-    states: u64,
     report: &mut RobustReport,
 ) -> Result<bool, ReplayError> {
     let violation = match witness::build(program, options, moves)? {
         Built::Violation(violation) => violation,
         Built::Pruned => return Ok(false),
         Built::Open => {
-            report.limit.get_or_insert(Limit::States(states));
+            report.limit.get_or_insert(Limit::Assumptions);
             return Ok(false);
         }
     };
