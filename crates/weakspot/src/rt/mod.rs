@@ -29,6 +29,7 @@
 //! | `ordinary` | locks that ordinary code uses as well |
 //! | `statics` | statics, which one model at a time may use |
 //! | `kept` | what static locks hold, put back after a run |
+//! | `poison` | whether locks are poisoned |
 //! | `observed` | which counts the program looks at: a part of every schedule |
 //! | `calls` | which call of which loop it is |
 //! | `memory` | what a model allocates and frees |
@@ -82,6 +83,7 @@ pub(crate) mod ordinary;
 pub(crate) mod overflow;
 mod owners;
 pub(crate) mod panics;
+pub(crate) mod poison;
 pub(crate) mod runtime;
 pub(crate) mod script;
 pub(crate) mod slot;
