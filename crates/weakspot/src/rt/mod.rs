@@ -15,6 +15,7 @@
 //! | `slot` | the memory of atomics, and how it is tied to the objects of a run |
 //! | `gates` | what is opened once and passed by all who wait: barriers |
 //! | `glance` | looking without a fence at what others change with one |
+//! | `interlocked` | read-modify-writes |
 //! | `counts` | reference counts, which are events only where the program can see them |
 //! | `causality` | happens-before of the C11 orderings; data races |
 //! | `finish` | what becomes of a run that is given up |
@@ -73,6 +74,7 @@ pub(crate) mod finish;
 mod foreign;
 mod gates;
 mod glance;
+mod interlocked;
 pub(crate) mod kept;
 pub(crate) mod lane;
 mod local;

@@ -11,7 +11,7 @@
 //! | incomplete | a compare-and-swap; an exchange in the end | yes, both |
 //! | running | a compare-and-swap or not (somebody else has said that threads wait), a futex or a queue | most often |
 //!
-//! So whoever has a store that may be late looks first ([`Word::look_first`]), and changes the word, which is a fence, only if it
+//! So whoever has a store that may be late looks first ([`Word::look_and_update`]), and changes the word, which is a fence, only if it
 //! was not complete. One that has waited might have come late as well and found it complete at once, with the same stores in
 //! memory, so whether waiting is a fence makes no difference.
 //!
@@ -206,12 +206,8 @@ impl Once {
         if self.word.is_known_as(COMPLETE) {
             return COMPLETE;
         }
-        let what = "Once::wait";
-        if let Some(state) = self.word.look_first(what, Sync::Acquire).filter(|&state| over(state)) {
-            return self.note(state);
-        }
         let step = |state| if over(state) { Step::Keep } else { Step::Block };
-        self.note(self.word.update(what, Sync::Acquire, step))
+        self.note(self.word.look_and_update("Once::wait", (Sync::Acquire, Sync::Acquire), step))
     }
 
     /// Inside a model: runs the closure or waits for the one who does. An error if it is poisoned and that matters.
@@ -226,12 +222,7 @@ impl Once {
         if self.word.is_known_as(COMPLETE) {
             return Ok(());
         }
-        match self.word.look_first(what, Sync::Acquire).map(|state| self.note(state)) {
-            Some(COMPLETE) => return Ok(()),
-            Some(POISONED) if !force => return Err(()),
-            _ => {}
-        }
-        let found = self.word.update(what, Sync::AcqRel, |state| match state {
+        let found = self.word.look_and_update(what, (Sync::AcqRel, Sync::Acquire), |state| match state {
             RUNNING => Step::Block,
             INCOMPLETE => Step::Write(RUNNING),
             POISONED if force => Step::Write(RUNNING),

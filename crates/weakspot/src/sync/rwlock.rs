@@ -216,14 +216,12 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Changes the state if that need not wait. std looks first: whoever is refused has no fence.
+    /// Changes the state if that need not wait. std looks first: whoever is refused has no fence, and acquires nothing.
     #[track_caller]
     fn tries(&self, what: &'static str, step: fn(u64) -> Step) -> bool {
-        let must_wait = |word| step(word) == Step::Block;
-        if self.word.look_first(what, Synchronises::Relaxed).is_some_and(must_wait) {
-            return false;
-        }
-        !must_wait(self.word.update(what, Synchronises::Acquire, |word| or_keep(step(word))))
+        let syncs = (Synchronises::Acquire, Synchronises::Relaxed);
+        let found = self.word.look_and_update(what, syncs, |word| or_keep(step(word)));
+        step(found) != Step::Block
     }
 
     fn data(&self) -> Data<'_> {
