@@ -19,7 +19,7 @@
 //! has found it incomplete, and the later executions of that model find it so, too: they would not be like the first ones
 //! otherwise.
 
-use crate::rt::ordinary::{Holding, How, try_take};
+use crate::rt::ordinary::{Holding, How, is_made_here, try_take};
 use crate::rt::{self, Place, Runtime, Step, Sync, Word};
 use std::fmt;
 use std::panic::Location;
@@ -155,7 +155,15 @@ impl Once {
     /// Has a closure run to its end?
     #[track_caller]
     pub fn is_completed(&self) -> bool {
+        if self.is_made_by_caller() {
+            return false;
+        }
         if self.is_outside() { self.outside.is_completed() } else { self.is_completed_inside() }
+    }
+
+    /// Is this a model that the initialiser has called? It would wait for ever, but whoever only looks does not wait.
+    pub(super) fn is_made_by_caller(&self) -> bool {
+        rt::in_model() && is_made_here(self.word.stamp())
     }
 
     #[track_caller]
