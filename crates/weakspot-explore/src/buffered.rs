@@ -316,10 +316,10 @@ impl<'s, S: System> Buffered<'s, S> {
                     || self.model == MemoryModel::Pso
                         && !drains_all
                         && lane.buffer.iter().all(|store| store.cell != cell);
-                let current = self.memory[cell as usize];
-                drained
+                let update = || self.system.update(ThreadId::new(thread), self.found_by_atomic(thread, cell));
+                (drained || self.only_looks(thread, cell))
                     && lane.idle_at != self.version
-                    && (lane.is_late || self.system.update(ThreadId::new(thread), current) != Update::Blocks)
+                    && (lane.is_late || update() != Update::Blocks)
             }
             Pending::Absent
             | Pending::Ended
@@ -514,9 +514,21 @@ impl<'s, S: System> Buffered<'s, S> {
         own.map_or(self.memory[cell as usize], |store| store.value)
     }
 
+    /// The value that the atomic of a thread finds: one that looks first may find what is in the thread's own buffer.
+    fn found_by_atomic(&self, thread: usize, cell: CellId) -> i64 {
+        if self.system.looks(ThreadId::new(thread)) { self.visible(thread, cell) } else { self.memory[cell as usize] }
+    }
+
+    /// Does the atomic of a thread look, and come to nothing? Then it does not wait for the buffer.
+    fn only_looks(&self, thread: usize, cell: CellId) -> bool {
+        let id = ThreadId::new(thread);
+        self.system.looks(id)
+            && matches!(self.system.update(id, self.visible(thread, cell)), Update::Acts { written: None, .. })
+    }
+
     fn update(&mut self, thread: usize, cell: CellId, writer: u64) {
         let id = ThreadId::new(thread);
-        let current = self.memory[cell as usize];
+        let current = self.found_by_atomic(thread, cell);
         match self.system.update(id, current) {
             Update::Fails => {
                 self.system.fail(id, Misuse::Update(current));

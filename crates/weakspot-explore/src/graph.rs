@@ -473,10 +473,15 @@ impl Graph {
     #[inline]
     fn push_write_part(&mut self, read: u32, kind: EventKind, value: i64) -> u32 {
         debug_assert_eq!(read + 1, self.len(), "nothing comes between the parts of an atomic");
-        let Event { thread, cell, source, .. } = *self.event(read);
+        let Event { kind: read_kind, thread, cell, source, .. } = *self.event(read);
         let event = Event { cell, value, ..self.blank(thread as usize, kind) };
-        copy_row(&mut self.scratch, self.happens_before.row(read));
-        self.set_own_entries(&event);
+        if read_kind.order() == Order::Load {
+            // A look may have overtaken a store, and this does not.
+            self.start_clock(&event);
+        } else {
+            copy_row(&mut self.scratch, self.happens_before.row(read));
+            self.set_own_entries(&event);
+        }
         let before = self.write_after(cell, source);
         self.join_readers(cell, source, before == NONE);
         let id = self.push(event);

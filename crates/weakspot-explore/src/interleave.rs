@@ -475,7 +475,13 @@ impl<'s, S: System> Interleaving<'s, S> {
             }
             Update::Blocks => unreachable!("invariant: only enabled threads step"),
             Update::Acts { result, written } => {
-                self.emit(thread, Operation::Atomic { writes: written.is_some(), drains_all }, cell);
+                let looks = self.system.looks(id);
+                if looks {
+                    self.emit(thread, Operation::Load, cell);
+                }
+                if written.is_some() || !looks {
+                    self.emit(thread, Operation::Atomic { writes: written.is_some(), drains_all }, cell);
+                }
                 let changed = written.filter(|&value| value != current);
                 if let Some(value) = changed {
                     self.set(cell, value);

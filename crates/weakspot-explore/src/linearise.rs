@@ -189,7 +189,8 @@ pub fn observed(graph: &Graph, id: u32) -> Option<monitor::Event> {
         EventKind::Load => Operation::Load,
         EventKind::Store => Operation::Store,
         EventKind::RmwRead { .. } if event.stuck => return None,
-        EventKind::RmwRead { drains_all } if !event.has_write => Operation::Atomic { writes: false, drains_all },
+        EventKind::RmwRead { looks: true, .. } => Operation::Load,
+        EventKind::RmwRead { drains_all, .. } if !event.has_write => Operation::Atomic { writes: false, drains_all },
         EventKind::RmwWrite { drains_all } => Operation::Atomic { writes: true, drains_all },
         EventKind::LockWrite
         | EventKind::Unlock

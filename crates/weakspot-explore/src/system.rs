@@ -282,6 +282,12 @@ pub trait System {
         false
     }
 
+    /// Does the atomic a thread rests at look before it acts? Then it is a plain load wherever it does not write. Where it does,
+    /// it finds what it has seen: a look that came earlier would make no difference.
+    fn looks(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
     /// Lets all this happen again, in this order, as far as the threads do what they did: how many steps that was. The
     /// order is one that SC allows, so a read finds what was written last. A system that does nothing here is asked for
     /// every step by the other functions.

@@ -348,14 +348,23 @@ fn evidence(
     let order = lineariser.order();
     let before = order.iter().take_while(|&&id| id != store).filter(|&&id| is_step(graph.event(id))).count();
     let borderline = Borderline { steps: steps_of(graph, order), store: before };
-    let delays = execution_of(graph, order, runtime, store)
+    let delays = execution_of(graph, order, runtime, (store, access))
         .and_then(|(execution, write)| delays::of_finding(&execution, write, model));
     Evidence { borderline, delays }
 }
 
-/// What happened in a linearisation, and where in it the store is.
-fn execution_of(graph: &Graph, order: &[u32], runtime: &Runtime, store: u32) -> Option<(Vec<Happened>, usize)> {
-    let events: Vec<(u32, Happened)> = happened_in(graph, order, runtime).collect();
+/// What happened in a linearisation that ends with the access, and where in it the store is.
+fn execution_of(
+    graph: &Graph,
+    order: &[u32],
+    runtime: &Runtime,
+    (store, access): (u32, u32),
+) -> Option<(Vec<Happened>, usize)> {
+    let mut events: Vec<(u32, Happened)> = happened_in(graph, order, runtime).collect();
+    if !is_step(graph.event(access)) {
+        // The look of an atomic that acts.
+        events.push((access, Happened { written: None, ..happened(graph, access, runtime)? }));
+    }
     let write = events.iter().position(|&(id, _)| id == store)?;
     Some((events.into_iter().map(|(_, happened)| happened).collect(), write))
 }

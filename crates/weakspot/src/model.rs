@@ -387,7 +387,7 @@ fn kind_of(operation: Operation) -> Option<&'static str> {
     Some(kind_name(match operation {
         Operation::Load(_) => EventKind::Load,
         Operation::Store(..) | Operation::InterlockedStore(..) => EventKind::Store,
-        Operation::Rmw { drains_all, .. } => EventKind::RmwRead { drains_all },
+        Operation::Rmw { drains_all, looks, .. } => EventKind::RmwRead { drains_all, looks },
         Operation::Lock(_) | Operation::TryLock(_) => EventKind::LockRead,
         Operation::Unlock(_) => EventKind::Unlock,
         Operation::Wait { .. } => EventKind::WaitRead,

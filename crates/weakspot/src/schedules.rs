@@ -442,8 +442,8 @@ impl<'b, 'r> Search<'b, 'r> {
             self.steps.push(machine.step_of(thread, choice));
             self.trace.step(thread, machine.pending(thread), choice);
         }
-        if let Some((operation, cell)) = observed(machine, what.thread()) {
-            let thread = what.thread();
+        let thread = what.thread();
+        for (operation, cell) in observed(machine, thread).into_iter().flatten() {
             if self.indices.len() <= thread {
                 self.indices.resize(thread + 1, 0);
             }
@@ -536,17 +536,21 @@ fn not_repeated(was: Look, is: Look) -> Failure {
     Failure::new(FailureKind::NotDeterministic, message).of_thread(is.thread as u32).at(Some(is.place.into()))
 }
 
-/// What a monitor sees of the step a thread is about to take.
-fn observed(machine: &mut Buffered<'_, Live<'_>>, thread: usize) -> Option<(Operation, u32)> {
+/// What a monitor sees of the step a thread is about to take: a look, and what comes of it.
+fn observed(machine: &mut Buffered<'_, Live<'_>>, thread: usize) -> [Option<(Operation, u32)>; 2] {
     let interlocked = Operation::Atomic { writes: true, drains_all: true };
-    Some(match machine.pending(thread) {
+    let one = match machine.pending(thread) {
         Pending::Load(cell) => (Operation::Load, cell),
         Pending::Store { cell, .. } => (Operation::Store, cell),
         Pending::Rmw { cell, drains_all } => {
             let current = machine.memory(cell);
             let update = machine.system().update(ThreadId::new(thread), current);
             let writes = matches!(update, Update::Acts { written: Some(_), .. });
-            (Operation::Atomic { writes, drains_all }, cell)
+            let atomic = (Operation::Atomic { writes, drains_all }, cell);
+            if machine.system().looks(ThreadId::new(thread)) {
+                return [Some((Operation::Load, cell)), writes.then_some(atomic)];
+            }
+            atomic
         }
         Pending::Fence(FenceKind::StoreStore) => (Operation::StoreFence, u32::MAX),
         Pending::Fence(_) => (Operation::FullFence, u32::MAX),
@@ -558,6 +562,7 @@ fn observed(machine: &mut Buffered<'_, Live<'_>>, thread: usize) -> Option<(Oper
         | Pending::Notify { condvar: cell, .. }
         | Pending::Signal(cell)
         | Pending::Await(cell) => (interlocked, cell),
-        _ => return None,
-    })
+        _ => return [None; 2],
+    };
+    [Some(one), None]
 }

@@ -119,8 +119,13 @@ fn plain_access(access: &RacingAccess, moment: PlainMoment) -> Happened {
 fn moment(happened: &Happened) -> Option<Moment> {
     let Happened { thread, operation, what, place, result, written, .. } = *happened;
     let text = match operation {
+        Operation::Load(_) if what.ends_with("::is_poisoned") => format!("{what}: {}", result != 0),
+        Operation::Load(_) if what.starts_with(CONTINUES) => {
+            format!("{what}: {}", if result != 0 { "poisoned" } else { "not poisoned" })
+        }
         Operation::Load(_) if what != "load" => what.to_owned(),
         Operation::Load(_) => format!("load: {result}"),
+        Operation::Store(..) | Operation::InterlockedStore(..) if what != "store" => what.to_owned(),
         Operation::Store(_, value) => format!("store {}", value as i64),
         Operation::InterlockedStore(_, value) => format!("store {} (SeqCst)", value as i64),
         // The word of a lock or a channel means nothing to its users.
@@ -141,7 +146,8 @@ fn moment(happened: &Happened) -> Option<Moment> {
         Operation::Begin(_) | Operation::End(_) | Operation::Open(_) => return None,
         _ => what.to_owned(),
     };
-    let continues = what.starts_with(CONTINUES);
+    // Whether it is poisoned is news.
+    let continues = what.starts_with(CONTINUES) && !matches!(operation, Operation::Load(_));
     Some(Moment { thread, text, place: SourcePlace::from(place as Place), continues })
 }
 

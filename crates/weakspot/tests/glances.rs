@@ -1,6 +1,7 @@
 //! Looking at something that is already there is a plain load on every processor, and no fence: a store may be late for it.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use weakspot::cell::UnsafeCell;
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::{Relaxed, SeqCst};
 use weakspot::sync::{Arc, LazyLock, Mutex, Once, OnceLock, RwLock, Weak};
@@ -24,6 +25,11 @@ fn gone() -> [Weak<u8>; 2] {
     assert_eq!(weak[1].strong_count(), 1);
     weak
 }
+
+struct Plain(UnsafeCell<u8>);
+
+// SAFETY: accesses are checked for data races.
+unsafe impl Sync for Plain {}
 
 type Does = fn(&Shared);
 
@@ -218,4 +224,48 @@ fn looks_cost_no_executions_where_nothing_can_be_late() {
         assert!(values.iter().all(|value| *value == values[0]));
     });
     assert_eq!((report.verdict, report.executions), (Verdict::Safe, 3), "{report}");
+}
+
+/// A look that leads to a change is no event of its own: whoever gets in takes two turns, in and out.
+#[test]
+fn looks_that_lead_to_a_change_cost_no_executions() {
+    for (threads, executions) in [(2, 6), (3, 90), (4, 2_520)] {
+        let report = Builder::default().check(move || {
+            let shared = Arc::new(([const { AtomicUsize::new(0) }; 4], RwLock::new(1)));
+            let all: Vec<_> = (0..threads)
+                .map(|me| {
+                    let shared = shared.clone();
+                    thread::spawn(move || {
+                        shared.0[me].store(1, Relaxed);
+                        drop(shared.1.try_read().unwrap());
+                    })
+                })
+                .collect();
+            for thread in all {
+                thread.join().unwrap();
+            }
+        });
+        assert_eq!((report.verdict, report.executions), (Verdict::Safe, executions), "{report}");
+    }
+}
+
+/// Being refused acquires nothing, as in `std`.
+#[test]
+fn who_is_refused_has_not_seen_what_was_done_before() {
+    let report = Builder::default().check(|| {
+        let shared = Arc::new((RwLock::new(1), Plain(UnsafeCell::new(0)), AtomicUsize::new(0)));
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            other.1.0.with_mut(|_| ());
+            drop(other.0.write());
+            other.2.store(1, Relaxed);
+            drop(other.0.write());
+        });
+        // It is the second writer who refuses, after what the first one has released.
+        if shared.2.load(Relaxed) == 1 && shared.0.try_read().is_err() {
+            shared.1.0.with(|_| ());
+        }
+        thread.join().unwrap();
+    });
+    assert!(report.to_string().contains("data race"), "{report}");
 }

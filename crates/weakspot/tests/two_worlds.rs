@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use weakspot::sync::atomic::Ordering::SeqCst;
 use weakspot::sync::{Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, RwLockWriteGuard};
-use weakspot::{Builder, Verdict, thread};
+use weakspot::{Builder, Report, Verdict, thread};
 
 /// Long enough for somebody who does not wait to do what it should not.
 fn a_while() {
@@ -307,6 +307,27 @@ fn an_initialiser_that_runs_a_model_of_what_it_initialises_is_named() {
         assert!(message.contains("two_worlds.rs"), "{message}");
     }
     weakspot::model(|| assert!(!LAZY.is_empty() && !cell().is_empty() && ONCE.is_completed()));
+}
+
+/// Whoever only looks does not wait, and finds nothing, as in `std`.
+#[test]
+fn an_initialiser_may_run_a_model_that_looks_whether_it_has_ended() {
+    static LAZY: LazyLock<Report> = LazyLock::new(|| looks(|| LazyLock::get(&LAZY).is_some()));
+    static CELL: OnceLock<Report> = OnceLock::new();
+    static ONCE: Once = Once::new();
+    fn looks(is_there: fn() -> bool) -> Report {
+        Builder::default().check(move || {
+            let other = thread::spawn(move || assert!(!is_there()));
+            assert!(!is_there());
+            other.join().unwrap();
+        })
+    }
+    let mut of_once = None;
+    ONCE.call_once(|| of_once = Some(looks(|| ONCE.is_completed())));
+    for report in [&*LAZY, CELL.get_or_init(|| looks(|| CELL.get().is_some())), &of_once.unwrap()] {
+        assert_eq!((report.verdict, report.executions), (Verdict::Safe, 1), "{report}");
+    }
+    weakspot::model(|| assert!(LazyLock::get(&LAZY).is_some() && CELL.get().is_some() && ONCE.is_completed()));
 }
 
 /// An execution that fails, and leaves its threads behind, leaves the lock to others as well.

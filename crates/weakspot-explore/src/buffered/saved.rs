@@ -34,7 +34,7 @@ impl<S: System> Buffered<'_, S> {
             Pending::Store { cell, value } => (Step::Store, cell, value),
             Pending::InterlockedStore { cell, value } => (Step::InterlockedStore, cell, value),
             Pending::Rmw { cell, drains_all } => {
-                let update = self.system.update(ThreadId::new(thread), self.memory[cell as usize]);
+                let update = self.system.update(ThreadId::new(thread), self.found_by_atomic(thread, cell));
                 match update {
                     Update::Acts { written, .. } => {
                         (Step::Rmw { drains_all, writes: written.is_some() }, cell, written.unwrap_or(0))

@@ -57,7 +57,7 @@ impl Event {
 fn counts(read: &Event) -> bool {
     match read.kind {
         EventKind::Load => true,
-        EventKind::RmwRead { .. } => !read.has_write,
+        EventKind::RmwRead { looks, .. } => looks || !read.has_write,
         _ => false,
     }
 }
@@ -97,8 +97,9 @@ impl Graph {
         let newest = event.follows();
         let Event { kind, po_prev, read_prev, has_write, .. } = *event;
         let before = match kind {
-            // The monitor sees an atomic that writes at its write.
-            EventKind::RmwRead { .. } if has_write => return None,
+            // The monitor sees an atomic that writes at its write, and one that has looked before: after that nothing is pending.
+            EventKind::RmwRead { looks: false, .. } if has_write => return None,
+            EventKind::RmwWrite { .. } if self.event(po_prev).is_load() => return None,
             // What the thread did before the atomic began.
             EventKind::RmwWrite { .. } => self.event(po_prev).po_prev,
             EventKind::Load | EventKind::RmwRead { .. } | EventKind::Store | EventKind::InterlockedStore => po_prev,
@@ -141,7 +142,7 @@ impl Graph {
         }
         while id != NONE && self.event(id).index >= first {
             let event = self.event(id);
-            if event.kind == EventKind::Load && self.is_at_or_after(event.source, store) {
+            if event.is_load() && self.is_at_or_after(event.source, store) {
                 return true;
             }
             id = event.po_prev;
@@ -234,11 +235,12 @@ impl Graph {
             let event = self.event(id);
             match event.kind {
                 EventKind::Load
+                | EventKind::RmwRead { looks: true, .. }
                 | EventKind::Store
                 | EventKind::Choose
                 | EventKind::LeaveCritical
                 | EventKind::Misuse => {}
-                EventKind::RmwRead { drains_all: false } | EventKind::RmwWrite { drains_all: false }
+                EventKind::RmwRead { drains_all: false, .. } | EventKind::RmwWrite { drains_all: false }
                     if event.cell != cell => {}
                 EventKind::Fence(FenceKind::StoreStore) => held_back_after = event.index,
                 _ => return true,
@@ -319,6 +321,7 @@ impl Graph {
             let event = self.event(id);
             let commits = match event.kind {
                 EventKind::Store => self.is_noticed(id, past),
+                EventKind::RmwRead { looks: true, .. } => false,
                 EventKind::RmwRead { .. } | EventKind::RmwWrite { .. } => self.stores_before(id, event.cell, after),
                 _ => false,
             };

@@ -17,6 +17,8 @@ pub enum EventKind {
     RmwRead {
         /// Waits for the whole own buffer under PSO too.
         drains_all: bool,
+        /// A plain load, which waits for nothing. If a write follows, that waits.
+        looks: bool,
     },
     /// The write of an atomic, if it writes.
     RmwWrite {
@@ -154,6 +156,15 @@ pub struct Event {
     pub(super) put_aside: u32,
 }
 
+impl Event {
+    /// Is it a load to all who watch? The look of an atomic is one, whether that acts or not: had it come earlier, it might
+    /// not have acted.
+    #[inline]
+    pub fn is_load(&self) -> bool {
+        self.kind == EventKind::Load || matches!(self.kind, EventKind::RmwRead { looks: true, .. }) && !self.stuck
+    }
+}
+
 /// How TSO orders an event among those of its own thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
@@ -177,6 +188,7 @@ impl EventKind {
             return Order::Store;
         }
         match self {
+            Self::RmwRead { looks: true, .. } => Order::Load,
             Self::Fence(FenceKind::StoreStore) | Self::Choose | Self::LeaveCritical | Self::Misuse => Order::Local,
             _ => Order::Interlocked,
         }

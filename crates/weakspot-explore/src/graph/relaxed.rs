@@ -30,7 +30,10 @@ impl Graph {
     #[inline]
     pub(super) fn is_forwarded(&self, read: &Event) -> bool {
         let source = self.event(read.source);
-        self.watched && read.kind == EventKind::Load && source.kind == EventKind::Store && source.thread == read.thread
+        self.watched
+            && read.kind.order() == Order::Load
+            && source.kind == EventKind::Store
+            && source.thread == read.thread
     }
 
     /// The events of its thread whose relaxed pasts together are that of an event, as far as program order goes: TSO keeps
@@ -59,7 +62,7 @@ impl Graph {
     /// Is this a load that another thread's write serves?
     #[inline]
     pub(super) fn is_served_by_foreign(&self, event: &Event) -> bool {
-        event.kind == EventKind::Load && event.source != NONE && self.event(event.source).thread != event.thread
+        event.is_load() && event.source != NONE && self.event(event.source).thread != event.thread
     }
 
     /// Fig. 2: the store that could still be pending when a load comes that another thread's write serves, although it

@@ -355,7 +355,7 @@ fn placed(graph: &Graph, system: &Interpreter<'_>, id: u32) -> Option<Placed> {
     let happening = match event.kind {
         EventKind::Load => Happening { read: Some(event.value), ..quiet(Kind::Load, event.cell) },
         EventKind::Store => Happening { written: Some(event.value), ..quiet(Kind::Store, event.cell) },
-        EventKind::RmwRead { drains_all } => {
+        EventKind::RmwRead { drains_all, .. } => {
             Happening { read: Some(event.value), ..quiet(Kind::Rmw { writes: false, drains_all }, event.cell) }
         }
         EventKind::RmwWrite { drains_all } => Happening {

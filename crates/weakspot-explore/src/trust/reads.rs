@@ -38,8 +38,10 @@ impl<S: System> Explorer<'_, S> {
     pub(super) fn read_kind(&self, thread: usize, pending: Pending) -> EventKind {
         match (pending, self.graph().thread(thread).phase) {
             (Pending::Load(_), _) => EventKind::Load,
-            (Pending::Rmw { drains_all, .. }, _) => EventKind::RmwRead { drains_all },
-            (Pending::TryLock(_), _) => EventKind::RmwRead { drains_all: true },
+            (Pending::Rmw { drains_all, .. }, _) => {
+                EventKind::RmwRead { drains_all, looks: self.system.looks(ThreadId::new(thread)) }
+            }
+            (Pending::TryLock(_), _) => EventKind::RmwRead { drains_all: true, looks: false },
             (Pending::Notify { .. }, _) => EventKind::NotifyRead,
             (Pending::Wait { .. }, Phase::Running) => EventKind::WaitRead,
             (Pending::Wait { .. }, Phase::Asleep) => EventKind::WakeRead,
@@ -165,7 +167,7 @@ impl<S: System> Explorer<'_, S> {
                 self.resume(thread, i64::from(free));
                 consistent
             }
-            EventKind::RmwRead { drains_all } => self.update(thread, read, value, drains_all),
+            EventKind::RmwRead { drains_all, .. } => self.update(thread, read, value, drains_all),
             EventKind::LockRead => {
                 let consistent = self.write_part(thread, EventKind::LockWrite, read, HELD);
                 self.graph_mut().thread_mut(thread).phase = Phase::Running;

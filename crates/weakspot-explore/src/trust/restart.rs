@@ -41,7 +41,7 @@ pub(super) fn fits(event: &Event, pending: Pending) -> bool {
         | (EventKind::Await, Pending::Await(cell))
         | (EventKind::RmwRead { .. } | EventKind::LockWrite, Pending::TryLock(cell)) => cell == event.cell,
         (
-            EventKind::RmwRead { drains_all } | EventKind::RmwWrite { drains_all },
+            EventKind::RmwRead { drains_all, .. } | EventKind::RmwWrite { drains_all },
             Pending::Rmw { cell, drains_all: now },
         ) => (cell, now) == (event.cell, drains_all),
         (EventKind::LockRead | EventKind::LockWrite, Pending::Lock(mutex) | Pending::Wait { mutex, .. })

@@ -28,7 +28,7 @@ fn again(event: &Event) -> Again {
         EventKind::Store => Step::Store,
         EventKind::InterlockedStore => Step::InterlockedStore,
         EventKind::RmwRead { .. } | EventKind::LockRead if event.stuck => Step::Rest,
-        EventKind::RmwRead { drains_all } if !event.has_write => Step::Rmw { drains_all, writes: false },
+        EventKind::RmwRead { drains_all, .. } if !event.has_write => Step::Rmw { drains_all, writes: false },
         EventKind::RmwWrite { drains_all } => Step::Rmw { drains_all, writes: true },
         EventKind::LockWrite => Step::Acquire,
         EventKind::Unlock => Step::Unlock,

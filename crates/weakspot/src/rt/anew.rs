@@ -384,9 +384,10 @@ fn writes_alike(now: Operation, then: &Happened) -> bool {
 fn is_like(now: Operation, then: Operation) -> bool {
     use Operation::{Choose, InterlockedStore, Notify, Rmw, Store, Wait};
     match (now, then) {
-        (Rmw { object, drains_all, may_block, .. }, Rmw { object: o, drains_all: d, may_block: b, .. }) => {
-            (object, drains_all, may_block) == (o, d, b)
-        }
+        (
+            Rmw { object, drains_all, may_block, looks, .. },
+            Rmw { object: o, drains_all: d, may_block: b, looks: l, .. },
+        ) => (object, drains_all, may_block, looks) == (o, d, b, l),
         (Store(object, value), Store(o, v)) | (InterlockedStore(object, value), InterlockedStore(o, v)) => {
             (object, value) == (o, v)
         }

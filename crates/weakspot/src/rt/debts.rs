@@ -67,7 +67,7 @@ impl Operation {
     pub(super) fn drains(self) -> bool {
         match self {
             Self::Load(_) | Self::Store(..) | Self::Fence(FenceKind::StoreStore) | Self::Choose(_) => false,
-            Self::Rmw { drains_all, .. } => drains_all,
+            Self::Rmw { drains_all, looks, .. } => drains_all && !looks,
             Self::InterlockedStore(..)
             | Self::Fence(_)
             | Self::Lock(_)

@@ -1,8 +1,8 @@
 //! Looking at what others change with interlocked operations only: a plain load, which may overtake earlier stores.
 //!
 //! Whoever would initialise something looks first, too, and an interlocked operation follows only where there is something to
-//! do. Where no store can be late for it the look shows nothing that the operation does not, and is left out: it would make
-//! executions that cannot be told apart.
+//! do. Those two are one event ([`Word::look_and_update`](super::Word::look_and_update)): where the look has led to the operation, nobody
+//! knows what it has seen. Where no store can be late for it, it is the operation alone.
 
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ir::FenceKind;
@@ -52,6 +52,7 @@ impl Runtime {
             match happened.operation {
                 Operation::Store(..) => return true,
                 Operation::Rmw { drains_all: false, .. } if self.model == MemoryModel::Pso => {}
+                Operation::Rmw { looks: true, .. } if happened.written.is_none() => {}
                 Operation::Load(_)
                 | Operation::Choose(_)
                 | Operation::Commit(_)

@@ -23,6 +23,7 @@ use rustc_hash::FxHashSet;
 use super::Place;
 use super::objects::Stamp;
 use super::ordinary::address_of;
+use super::poison::Poison;
 use super::runtime::Runtime;
 use super::state::State;
 use super::statics::{PAGE, is_elsewhere, is_static};
@@ -46,9 +47,10 @@ pub(crate) struct Data<'a> {
 
 impl<'a> Data<'a> {
     /// That of a lock with this flag and this stamp.
-    pub(crate) fn new<T: ?Sized>(data: &'a UnsafeCell<T>, poisoned: &'a AtomicBool, stamp: &'a Stamp) -> Self {
+    pub(crate) fn new<T: ?Sized>(data: &'a UnsafeCell<T>, poison: &'a Poison, stamp: &'a Stamp) -> Self {
         let (address, size) = (data.get().cast(), size_of_val(data));
         let (lock, was_used) = (address_of(stamp), stamp.was_used());
+        let poisoned = poison.flag();
         Self { address, size, has_destructor: needs_drop::<T>(), poisoned, mark: &stamp.mark, lock, was_used }
     }
 }

@@ -70,6 +70,8 @@ pub(crate) enum Operation {
         drains_all: bool,
         /// May it wait?
         may_block: bool,
+        /// Is it a plain load if it does not write?
+        looks: bool,
         probe: *const (dyn Fn(Option<u64>) -> (u64, Effect) + 'static),
     },
     Fence(FenceKind),

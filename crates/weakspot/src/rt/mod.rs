@@ -15,6 +15,7 @@
 //! | `slot` | the memory of atomics, and how it is tied to the objects of a run |
 //! | `gates` | what is opened once and passed by all who wait: barriers |
 //! | `glance` | looking without a fence at what others change with one |
+//! | `interlocked` | read-modify-writes |
 //! | `counts` | reference counts, which are events only where the program can see them |
 //! | `causality` | happens-before of the C11 orderings; data races |
 //! | `finish` | what becomes of a run that is given up |
@@ -29,6 +30,7 @@
 //! | `ordinary` | locks that ordinary code uses as well |
 //! | `statics` | statics, which one model at a time may use |
 //! | `kept` | what static locks hold, put back after a run |
+//! | `poison` | whether locks are poisoned |
 //! | `observed` | which counts the program looks at: a part of every schedule |
 //! | `calls` | which call of which loop it is |
 //! | `memory` | what a model allocates and frees |
@@ -72,6 +74,7 @@ pub(crate) mod finish;
 mod foreign;
 mod gates;
 mod glance;
+mod interlocked;
 pub(crate) mod kept;
 pub(crate) mod lane;
 mod local;
@@ -82,6 +85,7 @@ pub(crate) mod ordinary;
 pub(crate) mod overflow;
 mod owners;
 pub(crate) mod panics;
+pub(crate) mod poison;
 pub(crate) mod runtime;
 pub(crate) mod script;
 pub(crate) mod slot;

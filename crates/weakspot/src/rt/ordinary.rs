@@ -113,6 +113,12 @@ pub(crate) fn is_read_here(stamp: &Stamp) -> bool {
     held_here(stamp).is_some_and(|held| held.how == How::Shared)
 }
 
+/// Does ordinary code on this OS thread run the initialiser of what has this stamp? Then that stays incomplete until all that the
+/// initialiser has called is over.
+pub(crate) fn is_made_here(stamp: &Stamp) -> bool {
+    held_here(stamp).is_some_and(|held| held.how == How::Makes)
+}
+
 /// The guard, if nobody else has it. Whether something is poisoned is known elsewhere.
 pub(crate) fn if_free<G>(locked: TryLockResult<G>) -> Option<G> {
     match locked {

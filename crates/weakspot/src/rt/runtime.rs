@@ -17,7 +17,7 @@ use super::Place;
 use super::anew::Anew;
 use super::calls::{Calls, Detail};
 use super::counts::Counts;
-use super::lane::{Effect, Happened, Lane, Operation, Probe};
+use super::lane::{Happened, Lane, Operation};
 use super::local::Storage;
 use super::memory::Freed;
 use super::objects::Object;
@@ -303,7 +303,7 @@ impl Runtime {
     /// The same for an access to an atomic. Nothing, if it may be the next step of the script now: then the caller takes that
     /// step, or posts the event again.
     #[inline]
-    fn post_access(&self, operation: Operation, what: &'static str, place: Place) -> Option<i64> {
+    pub(super) fn post_access(&self, operation: Operation, what: &'static str, place: Place) -> Option<i64> {
         let result = self.post_as(operation, what, place, true);
         (!self.its_turn.replace(false)).then_some(result)
     }
@@ -411,65 +411,6 @@ impl Runtime {
         let operation =
             if interlocked { Operation::InterlockedStore(object, value) } else { Operation::Store(object, value) };
         self.post_access(operation, "store", place).map(|_| ())
-    }
-
-    /// An atomic: the value it read. The caller writes memory afterwards if the probe says so for that value. Nothing: see
-    /// [`Self::post_access`].
-    pub(crate) fn rmw(
-        &self,
-        object: u32,
-        drains_all: bool,
-        probe: Probe<'_>,
-        what: &'static str,
-        place: Place,
-    ) -> Option<u64> {
-        self.rmw_that(false, object, drains_all, probe, what, place)
-    }
-
-    /// The same, if it may wait.
-    pub(crate) fn blocking_rmw(
-        &self,
-        object: u32,
-        drains_all: bool,
-        probe: Probe<'_>,
-        what: &'static str,
-        place: Place,
-    ) -> u64 {
-        if self.has_debts() && !drains_all {
-            self.pay();
-        }
-        let found = self.rmw_that(true, object, drains_all, probe, what, place);
-        found.expect("invariant: it does not take steps of the script")
-    }
-
-    #[inline]
-    fn rmw_that(
-        &self,
-        may_block: bool,
-        object: u32,
-        drains_all: bool,
-        probe: Probe<'_>,
-        what: &'static str,
-        place: Place,
-    ) -> Option<u64> {
-        if !self.is_free() {
-            // SAFETY: only the lifetime changes. The pointer is used while this thread is suspended in `post`, below,
-            // and the probe outlives that.
-            let probe = unsafe { std::mem::transmute::<Probe<'_>, Probe<'static>>(probe) };
-            let operation = Operation::Rmw { object, drains_all, may_block, probe };
-            let result =
-                if may_block { self.post(operation, what, place) } else { self.post_access(operation, what, place)? };
-            if !self.is_free() {
-                return Some(result as u64);
-            }
-        }
-        loop {
-            let (value, effect) = probe(None);
-            let is_over = may_block && self.state().lanes[self.thread.get() as usize].may_time_out();
-            if effect != Effect::Blocks || is_over || !self.give_way() {
-                return Some(value);
-            }
-        }
     }
 
     pub(crate) fn fence(&self, kind: FenceKind, place: Place) {

@@ -263,8 +263,13 @@ impl Runtime {
             None if !writes => state.causality.read(thread, again.object, failure),
             _ => return None,
         }
-        let operation =
-            Operation::Rmw { object: again.object, drains_all, may_block: false, probe: &raw const NO_PROBE };
+        let operation = Operation::Rmw {
+            object: again.object,
+            drains_all,
+            may_block: false,
+            looks: false,
+            probe: &raw const NO_PROBE,
+        };
         state.took(thread, again, operation, old as i64, written.map(|value| value as i64));
         Some(old)
     }

@@ -9,6 +9,7 @@ use super::kept::Kept;
 use super::lane::{Happened, Lane};
 use super::memory::Birth;
 use super::objects::Object;
+use super::poison;
 use super::script::Script;
 use super::slot::Homes;
 use super::tracked::Unfinished;
@@ -42,6 +43,8 @@ pub(crate) struct State {
     pub(crate) births: Vec<Birth>,
     /// What is known to happen next.
     pub(crate) script: Script,
+    /// Flags of locks that were asked for or set.
+    pub(super) seen_flags: Vec<poison::Seen>,
     /// What static locks held before the run.
     pub(super) kept: Vec<Kept>,
 }
@@ -67,6 +70,7 @@ impl State {
             open: Vec::new(),
             births: Vec::new(),
             script: Script::default(),
+            seen_flags: Vec::new(),
             kept: Vec::new(),
         }
     }
@@ -97,6 +101,7 @@ impl State {
         self.give_back();
         self.objects.clear();
         self.gates.clear();
+        self.seen_flags.clear();
         self.bound.clear();
         self.causality.reset();
         self.log.clear();

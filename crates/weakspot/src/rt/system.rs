@@ -175,6 +175,11 @@ impl System for Live<'_> {
         matches!(self.runtime.state.borrow().lanes[thread.index()].operation, Operation::Rmw { may_block: true, .. })
     }
 
+    #[inline]
+    fn looks(&self, thread: ThreadId) -> bool {
+        matches!(self.runtime.state.borrow().lanes[thread.index()].operation, Operation::Rmw { looks: true, .. })
+    }
+
     fn repeat(&mut self, steps: &mut Vec<Repeated>) -> usize {
         self.runtime.follow(steps)
     }

@@ -3,7 +3,10 @@
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use weakspot_model::ir::FenceKind;
+
 use super::causality::Sync;
+use super::interlocked::Manner;
 use super::kept::Data;
 use super::lane::Effect;
 use super::objects::Stamp;
@@ -41,21 +44,34 @@ impl Word {
 
     /// The same, said to be somewhere else.
     pub(crate) fn update_at(&self, place: Place, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
-        self.update_that(true, place, what, sync, step)
+        self.update_that(Manner { drains_all: true, looks: false }, place, what, (sync, sync), step)
     }
 
     /// The same as the atomic that it is in the standard library, and no more of a fence than that.
     pub(crate) fn count_at(&self, place: Place, what: &'static str, sync: Sync, step: impl Fn(u64) -> Step) -> u64 {
         let drains_all = sync != Sync::Relaxed || current().is_none_or(Runtime::is_behind_fence);
-        self.update_that(drains_all, place, what, sync, step)
+        self.update_that(Manner { drains_all, looks: false }, place, what, (sync, sync), step)
+    }
+
+    /// The same for what the standard library looks at first: a plain load, and no fence, where it keeps what is there. It
+    /// synchronises as the first of the two says if it writes, else as the other. A look that leads to a change is no event of its own.
+    /// Where no store of the thread can be late for it, it is an update like any other.
+    #[track_caller]
+    pub(crate) fn look_and_update(&self, what: &'static str, syncs: (Sync, Sync), step: impl Fn(u64) -> Step) -> u64 {
+        let (runtime, place) = (current().expect("a state word is updated inside a model only"), Location::caller());
+        if runtime.is_strengthened() && runtime.strength_of(place).fence_before {
+            runtime.fence(FenceKind::Full, place);
+        }
+        let looks = runtime.may_have_pending_store();
+        self.update_that(Manner { drains_all: true, looks }, place, what, syncs, step)
     }
 
     fn update_that(
         &self,
-        drains_all: bool,
+        manner: Manner,
         place: Place,
         what: &'static str,
-        sync: Sync,
+        (sync, kept): (Sync, Sync),
         step: impl Fn(u64) -> Step,
     ) -> u64 {
         let runtime = current().expect("a state word is updated inside a model only");
@@ -69,7 +85,7 @@ impl Word {
             };
             (value, effect)
         };
-        let old = runtime.blocking_rmw(object, drains_all, &probe, what, place);
+        let old = runtime.blocking_rmw(object, manner, &probe, what, place);
         let written = match probe(Some(old)).1 {
             Effect::Writes(new) => {
                 self.value.store(new, Ordering::Relaxed);
@@ -77,7 +93,7 @@ impl Word {
             }
             _ => false,
         };
-        runtime.synchronise_rmw(object, sync, written);
+        runtime.synchronise_rmw(object, if written { sync } else { kept }, written);
         old
     }
 
@@ -117,13 +133,6 @@ impl Word {
         let (runtime, place) = (current().expect("a state word is looked at inside a model only"), Location::caller());
         let object = self.object_at(runtime, place);
         runtime.look(object, || self.value.load(Ordering::Relaxed), what, sync, place)
-    }
-
-    /// The same before an update, for which a store of the thread may be late. Nothing if none can be: then the update
-    /// shows all that a look would.
-    #[track_caller]
-    pub(crate) fn look_first(&self, what: &'static str, sync: Sync) -> Option<u64> {
-        current().is_some_and(Runtime::may_have_pending_store).then(|| self.look(what, sync))
     }
 
     /// One event that only reads, and is a full fence.

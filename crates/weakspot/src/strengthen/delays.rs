@@ -49,6 +49,7 @@ impl Kind {
     fn of(operation: Operation, written: bool, model: MemoryModel) -> Self {
         match operation {
             Operation::Load(object) => Self::Load(object),
+            Operation::Rmw { object, looks: true, .. } if !written => Self::Load(object),
             Operation::Store(object, _) => Self::Store(object),
             Operation::Rmw { object, drains_all: false, .. } if model == MemoryModel::Pso => {
                 Self::LooseAtomic { object, writes: written }

@@ -46,7 +46,7 @@ impl Condvar {
     fn wait_at<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>, place: Place) -> LockResult<MutexGuard<'a, T>> {
         if let (Some(runtime), Some(mutex)) = (rt::current(), guard.object()) {
             self.wait_inside(runtime, mutex, place);
-            return if guard.mutex().is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) };
+            return if guard.finds_poison_again(place) { Err(PoisonError::new(guard)) } else { Ok(guard) };
         }
         let (mutex, place) = (guard.mutex(), guard.place());
         let hold = guard.into_outside().expect("invariant: outside a model a guard is of outside");
@@ -117,7 +117,7 @@ impl Condvar {
                 // In a run that was given up nobody comes to notify: the time is over.
                 self.wait_inside(runtime, mutex, place) || runtime.is_free()
             };
-            let is_poisoned = guard.mutex().is_poisoned();
+            let is_poisoned = guard.finds_poison_again(place);
             let result = (guard, WaitTimeoutResult(is_over));
             return if is_poisoned { Err(PoisonError::new(result)) } else { Ok(result) };
         }

@@ -5,12 +5,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::rt::kept::Data;
 use crate::rt::objects::Stamp;
 use crate::rt::ordinary::{Holding, How, try_take};
+use crate::rt::poison::Poison;
 use crate::rt::runtime::Runtime;
 use crate::rt::{self, Place};
 
@@ -24,7 +24,7 @@ pub struct Mutex<T: ?Sized> {
 struct Lock {
     /// Excludes others outside of models.
     outside: std::sync::Mutex<()>,
-    poisoned: AtomicBool,
+    poison: Poison,
     stamp: Stamp,
 }
 
@@ -49,6 +49,8 @@ struct Hold<'a> {
     held: Option<Held<'a>>,
     /// The thread was panicking already when it acquired the mutex.
     was_panicking: bool,
+    /// It has found the mutex poisoned.
+    found_poison: bool,
     place: Place,
 }
 
@@ -65,7 +67,7 @@ unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl Lock {
     const fn new() -> Self {
-        Self { outside: std::sync::Mutex::new(()), poisoned: AtomicBool::new(false), stamp: Stamp::new() }
+        Self { outside: std::sync::Mutex::new(()), poison: Poison::new(), stamp: Stamp::new() }
     }
 
     /// The object in this run of a lock with this data.
@@ -94,7 +96,7 @@ impl Lock {
                 Held::Model { object }
             }
         };
-        self.hold(held, place)
+        self.hold(held, "… Mutex::lock", place)
     }
 
     /// Ordinary code has it, as soon as no model has.
@@ -118,22 +120,41 @@ impl Lock {
                 Held::Model { object }
             }
         };
-        Some(self.hold(held, place))
+        Some(self.hold(held, "… Mutex::try_lock", place))
     }
 
-    fn hold<'a>(&'a self, held: Held<'a>, place: Place) -> Hold<'a> {
-        Hold { lock: self, held: Some(held), was_panicking: crate::thread::panicking(), place }
+    fn hold<'a>(&'a self, held: Held<'a>, what: &'static str, place: Place) -> Hold<'a> {
+        let was_panicking = crate::thread::panicking();
+        let mut hold = Hold { lock: self, held: Some(held), was_panicking, found_poison: false, place };
+        hold.found_poison = self.poison.find(&self.stamp, what, place);
+        hold
     }
 
-    fn is_poisoned(&self) -> bool {
-        self.poisoned.load(Ordering::Relaxed)
+    /// Somebody looks at more than the data, or changes it.
+    fn keep(&self, data: Data<'_>, place: Place) {
+        if let Some(runtime) = rt::current() {
+            self.object(runtime, data, place);
+        } else {
+            let _guard = try_take(&self.outside);
+            self.stamp.wait_for_models(place);
+        }
+    }
+
+    fn is_poisoned(&self, data: Data<'_>, place: Place) -> bool {
+        self.keep(data, place);
+        self.poison.ask(&self.stamp, "Mutex::is_poisoned", place)
+    }
+
+    fn clear_poison(&self, data: Data<'_>, place: Place) {
+        self.keep(data, place);
+        self.poison.set(false, &self.stamp, "Mutex::clear_poison", place);
     }
 }
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         if self.held.is_some() && !self.was_panicking && crate::thread::panicking() {
-            self.lock.poisoned.store(true, Ordering::Relaxed);
+            self.lock.poison.set(true, &self.lock.stamp, "poisons the Mutex", self.place);
         }
         if let (Some(Held::Model { object }), Some(runtime)) = (&self.held, rt::current()) {
             runtime.unlock(*object, "unlock", self.place);
@@ -149,7 +170,7 @@ impl<T> Mutex<T> {
 
     /// The value, at the end of the mutex's life.
     pub fn into_inner(self) -> LockResult<T> {
-        let poisoned = self.lock.is_poisoned();
+        let poisoned = self.lock.poison.get();
         let value = self.data.into_inner();
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
     }
@@ -171,42 +192,30 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// Somebody looks at more than the data, or changes it.
-    fn keep(&self, place: Place) {
-        if let Some(runtime) = rt::current() {
-            self.lock.object(runtime, self.data(), place);
-        } else {
-            let _guard = try_take(&self.lock.outside);
-            self.lock.stamp.wait_for_models(place);
-        }
-    }
-
     fn data(&self) -> Data<'_> {
-        Data::new(&self.data, &self.lock.poisoned, &self.lock.stamp)
+        Data::new(&self.data, &self.lock.poison, &self.lock.stamp)
     }
 
     fn guard<'a>(&'a self, hold: Hold<'a>) -> LockResult<MutexGuard<'a, T>> {
         let guard = MutexGuard { mutex: self, hold, not_send: PhantomData };
-        if self.lock.is_poisoned() { Err(PoisonError::new(guard)) } else { Ok(guard) }
+        if guard.hold.found_poison { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
     /// Has a thread panicked while it held the mutex?
     #[track_caller]
     pub fn is_poisoned(&self) -> bool {
-        self.keep(Location::caller());
-        self.lock.is_poisoned()
+        self.lock.is_poisoned(self.data(), Location::caller())
     }
 
     /// Forgets that.
     #[track_caller]
     pub fn clear_poison(&self) {
-        self.keep(Location::caller());
-        self.lock.poisoned.store(false, Ordering::Relaxed);
+        self.lock.clear_poison(self.data(), Location::caller());
     }
 
     /// The value, which nobody else can access.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        let poisoned = self.lock.is_poisoned();
+        let poisoned = self.lock.poison.get();
         let value = self.data.get_mut();
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
     }
@@ -219,6 +228,12 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
 
     pub(super) fn place(&self) -> Place {
         self.hold.place
+    }
+
+    /// Whoever has waited in a model has the mutex again: is it poisoned?
+    pub(super) fn finds_poison_again(&self, place: Place) -> bool {
+        let Lock { poison, stamp, .. } = &self.mutex.lock;
+        poison.find(stamp, "… Condvar::wait", place)
     }
 
     /// The object of the mutex, in a model.
@@ -245,7 +260,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         guard: std::sync::MutexGuard<'a, ()>,
         place: Place,
     ) -> LockResult<Self> {
-        mutex.guard(mutex.lock.hold(mutex.lock.held(guard, place), place))
+        mutex.guard(mutex.lock.hold(mutex.lock.held(guard, place), "… Condvar::wait", place))
     }
 }
 
@@ -292,7 +307,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
                 }
             };
         }
-        text.field("poisoned", &self.lock.is_poisoned()).finish_non_exhaustive()
+        text.field("poisoned", &self.lock.poison.get()).finish_non_exhaustive()
     }
 }
 

@@ -11,7 +11,7 @@
 //! | incomplete | a compare-and-swap; an exchange in the end | yes, both |
 //! | running | a compare-and-swap or not (somebody else has said that threads wait), a futex or a queue | most often |
 //!
-//! So whoever has a store that may be late looks first ([`Word::look_first`]), and changes the word, which is a fence, only if it
+//! So whoever has a store that may be late looks first ([`Word::look_and_update`]), and changes the word, which is a fence, only if it
 //! was not complete. One that has waited might have come late as well and found it complete at once, with the same stores in
 //! memory, so whether waiting is a fence makes no difference.
 //!
@@ -19,7 +19,7 @@
 //! has found it incomplete, and the later executions of that model find it so, too: they would not be like the first ones
 //! otherwise.
 
-use crate::rt::ordinary::{Holding, How, try_take};
+use crate::rt::ordinary::{Holding, How, is_made_here, try_take};
 use crate::rt::{self, Place, Runtime, Step, Sync, Word};
 use std::fmt;
 use std::panic::Location;
@@ -155,7 +155,15 @@ impl Once {
     /// Has a closure run to its end?
     #[track_caller]
     pub fn is_completed(&self) -> bool {
+        if self.is_made_by_caller() {
+            return false;
+        }
         if self.is_outside() { self.outside.is_completed() } else { self.is_completed_inside() }
+    }
+
+    /// Is this a model that the initialiser has called? It would wait for ever, but whoever only looks does not wait.
+    pub(super) fn is_made_by_caller(&self) -> bool {
+        rt::in_model() && is_made_here(self.word.stamp())
     }
 
     #[track_caller]
@@ -206,12 +214,8 @@ impl Once {
         if self.word.is_known_as(COMPLETE) {
             return COMPLETE;
         }
-        let what = "Once::wait";
-        if let Some(state) = self.word.look_first(what, Sync::Acquire).filter(|&state| over(state)) {
-            return self.note(state);
-        }
         let step = |state| if over(state) { Step::Keep } else { Step::Block };
-        self.note(self.word.update(what, Sync::Acquire, step))
+        self.note(self.word.look_and_update("Once::wait", (Sync::Acquire, Sync::Acquire), step))
     }
 
     /// Inside a model: runs the closure or waits for the one who does. An error if it is poisoned and that matters.
@@ -226,12 +230,7 @@ impl Once {
         if self.word.is_known_as(COMPLETE) {
             return Ok(());
         }
-        match self.word.look_first(what, Sync::Acquire).map(|state| self.note(state)) {
-            Some(COMPLETE) => return Ok(()),
-            Some(POISONED) if !force => return Err(()),
-            _ => {}
-        }
-        let found = self.word.update(what, Sync::AcqRel, |state| match state {
+        let found = self.word.look_and_update(what, (Sync::AcqRel, Sync::Acquire), |state| match state {
             RUNNING => Step::Block,
             INCOMPLETE => Step::Write(RUNNING),
             POISONED if force => Step::Write(RUNNING),

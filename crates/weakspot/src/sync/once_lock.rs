@@ -42,6 +42,9 @@ impl<T> OnceLock<T> {
     /// The same; see [`Self::get_or_force`].
     #[track_caller]
     pub(super) fn get_if(&self, stays: bool) -> Option<&T> {
+        if self.once.is_made_by_caller() {
+            return None;
+        }
         match self.side(stays) {
             Side::Outside => self.outside.get(),
             Side::Inside if self.once.is_completed_inside() => self.inside(),

@@ -5,11 +5,11 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::rt::kept::Data;
 use crate::rt::ordinary::{Holding, How, Writer, if_free, is_read_here};
+use crate::rt::poison::Poison;
 use crate::rt::{self, Place, Step, Sync as Synchronises, Word};
 
 /// The word of a lock that a writer has.
@@ -22,7 +22,7 @@ pub struct RwLock<T: ?Sized> {
     outside: std::sync::RwLock<()>,
     /// Whose turn it is to write, outside of models: a writer that becomes a reader keeps other writers out meanwhile.
     turn: std::sync::Mutex<()>,
-    poisoned: AtomicBool,
+    poison: Poison,
     word: Word,
     /// The last run that has come to write.
     writer: Writer,
@@ -73,7 +73,7 @@ impl<T> RwLock<T> {
         Self {
             outside: std::sync::RwLock::new(()),
             turn: std::sync::Mutex::new(()),
-            poisoned: AtomicBool::new(false),
+            poison: Poison::new(),
             word: Word::new(0),
             writer: Writer::new(),
             data: UnsafeCell::new(value),
@@ -82,7 +82,7 @@ impl<T> RwLock<T> {
 
     /// The value, at the end of the lock's life.
     pub fn into_inner(self) -> LockResult<T> {
-        let poisoned = self.poisoned.load(Ordering::Relaxed);
+        let poisoned = self.poison.get();
         let value = self.data.into_inner();
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
     }
@@ -108,11 +108,11 @@ impl<T: ?Sized> RwLock<T> {
         if rt::in_model() {
             self.keep_to_read(place);
             self.word.update("RwLock::read", Synchronises::Acquire, add_reader);
-            return self.reader(None, place);
+            return self.reader(None, "… RwLock::read", place);
         }
         self.word.stamp().let_models_first();
         let guard = self.outside.read().unwrap_or_else(PoisonError::into_inner);
-        self.reader(Some((guard, self.held_to_read(place))), place)
+        self.reader(Some((guard, self.held_to_read(place))), "… RwLock::read", place)
     }
 
     /// Waits until there is neither writer nor reader.
@@ -122,12 +122,12 @@ impl<T: ?Sized> RwLock<T> {
         if rt::in_model() {
             self.keep_to_write(place);
             self.word.update("RwLock::write", Synchronises::Acquire, add_writer);
-            return self.writer(None, place);
+            return self.writer(None, "… RwLock::write", place);
         }
         self.word.stamp().let_models_first();
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let alone = self.outside.write().unwrap_or_else(PoisonError::into_inner);
-        self.writer(Some((Turn { alone, turn }, self.held_to_write(place))), place)
+        self.writer(Some((Turn { alone, turn }, self.held_to_write(place))), "… RwLock::write", place)
     }
 
     /// Read access if there is no writer.
@@ -139,10 +139,10 @@ impl<T: ?Sized> RwLock<T> {
             if !self.tries("RwLock::try_read", add_reader) {
                 return Err(TryLockError::WouldBlock);
             }
-            return Ok(self.reader(None, place)?);
+            return Ok(self.reader(None, "… RwLock::try_read", place)?);
         }
         match self.try_read_outside() {
-            Some(guard) => Ok(self.reader(Some((guard, self.held_to_read(place))), place)?),
+            Some(guard) => Ok(self.reader(Some((guard, self.held_to_read(place))), "… RwLock::try_read", place)?),
             None => Err(TryLockError::WouldBlock),
         }
     }
@@ -160,10 +160,10 @@ impl<T: ?Sized> RwLock<T> {
             if !self.tries("RwLock::try_write", add_writer) {
                 return Err(TryLockError::WouldBlock);
             }
-            return Ok(self.writer(None, place)?);
+            return Ok(self.writer(None, "… RwLock::try_write", place)?);
         }
         match self.try_turn().filter(|_| !self.word.stamp().is_in_use()) {
-            Some(turn) => Ok(self.writer(Some((turn, self.held_to_write(place))), place)?),
+            Some(turn) => Ok(self.writer(Some((turn, self.held_to_write(place))), "… RwLock::try_write", place)?),
             None => Err(TryLockError::WouldBlock),
         }
     }
@@ -216,32 +216,36 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Changes the state if that need not wait. std looks first: whoever is refused has no fence.
+    /// Changes the state if that need not wait. std looks first: whoever is refused has no fence, and acquires nothing.
     #[track_caller]
     fn tries(&self, what: &'static str, step: fn(u64) -> Step) -> bool {
-        let must_wait = |word| step(word) == Step::Block;
-        if self.word.look_first(what, Synchronises::Relaxed).is_some_and(must_wait) {
-            return false;
-        }
-        !must_wait(self.word.update(what, Synchronises::Acquire, |word| or_keep(step(word))))
+        let syncs = (Synchronises::Acquire, Synchronises::Relaxed);
+        let found = self.word.look_and_update(what, syncs, |word| or_keep(step(word)));
+        step(found) != Step::Block
     }
 
     fn data(&self) -> Data<'_> {
-        Data::new(&self.data, &self.poisoned, self.word.stamp())
+        Data::new(&self.data, &self.poison, self.word.stamp())
     }
 
     fn reader<'a>(
         &'a self,
         outside: Option<(std::sync::RwLockReadGuard<'a, ()>, Holding)>,
+        what: &'static str,
         place: Place,
     ) -> LockResult<RwLockReadGuard<'a, T>> {
         let guard = RwLockReadGuard { lock: self, _outside: outside, place };
-        if self.poisoned.load(Ordering::Relaxed) { Err(PoisonError::new(guard)) } else { Ok(guard) }
+        if self.poison.find(self.word.stamp(), what, place) { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
-    fn writer<'a>(&'a self, outside: Option<(Turn<'a>, Holding)>, place: Place) -> LockResult<RwLockWriteGuard<'a, T>> {
+    fn writer<'a>(
+        &'a self,
+        outside: Option<(Turn<'a>, Holding)>,
+        what: &'static str,
+        place: Place,
+    ) -> LockResult<RwLockWriteGuard<'a, T>> {
         let guard = RwLockWriteGuard { lock: self, outside, was_panicking: crate::thread::panicking(), place };
-        if self.poisoned.load(Ordering::Relaxed) { Err(PoisonError::new(guard)) } else { Ok(guard) }
+        if self.poison.find(self.word.stamp(), what, place) { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
     /// Has a thread panicked while it had write access?
@@ -254,7 +258,7 @@ impl<T: ?Sized> RwLock<T> {
             let _guard = if_free(self.outside.try_read());
             self.word.stamp().wait_for_writer(&self.writer, place);
         }
-        self.poisoned.load(Ordering::Relaxed)
+        self.poison.ask(self.word.stamp(), "RwLock::is_poisoned", place)
     }
 
     /// Forgets that.
@@ -267,12 +271,12 @@ impl<T: ?Sized> RwLock<T> {
             let _guard = if_free(self.outside.try_read());
             self.word.stamp().wait_for_models(place);
         }
-        self.poisoned.store(false, Ordering::Relaxed);
+        self.poison.set(false, self.word.stamp(), "RwLock::clear_poison", place);
     }
 
     /// The value, which nobody else can access.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        let poisoned = self.poisoned.load(Ordering::Relaxed);
+        let poisoned = self.poison.get();
         let value = self.data.get_mut();
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
     }
@@ -312,7 +316,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
         if !self.was_panicking && crate::thread::panicking() {
-            self.lock.poisoned.store(true, Ordering::Relaxed);
+            self.lock.poison.set(true, self.lock.word.stamp(), "poisons the RwLock", self.place);
         }
         release(&self.lock.word, self.place, "RwLock: end of write", |_| Step::Write(0));
     }
@@ -382,7 +386,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
                 None => text.field("data", &format_args!("<locked>")),
             };
         }
-        text.field("poisoned", &self.poisoned.load(Ordering::Relaxed)).finish_non_exhaustive()
+        text.field("poisoned", &self.poison.get()).finish_non_exhaustive()
     }
 }
 

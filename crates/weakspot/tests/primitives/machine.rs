@@ -1,6 +1,7 @@
 //! Everything that a program can come to on SC, TSO or PSO, by brute force: states are followed one step at a time. Nothing
 //! here is shared with weakspot but what its documents say: primitives are full fences, and looking at a `OnceLock` that has
-//! a value is a load, and so is being refused by an `RwLock`.
+//! a value is a load, and so is being refused by an `RwLock`. The flag of a lock that says whether it is poisoned is one more location,
+//! with relaxed loads and stores.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
@@ -8,6 +9,9 @@ use weakspot::MemoryModel;
 
 use crate::outcomes::Outcome;
 use crate::program::{Act, Kind, LOCATIONS, MOST_THREADS, Program};
+
+/// The location of the flag.
+const FLAG: usize = LOCATIONS;
 
 /// States after which a program is too large.
 const MOST_STATES: usize = 150_000;
@@ -60,7 +64,7 @@ struct Channel {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct State {
     threads: Vec<Thread>,
-    memory: [u8; LOCATIONS],
+    memory: [u8; LOCATIONS + 1],
     arrived: usize,
     meetings: usize,
     /// Who waits for which meeting.
@@ -154,6 +158,28 @@ impl Machine<'_> {
                 after.threads[me].notes.push(value.unwrap_or(NOTHING));
                 true
             }
+            Act::AskPoison => {
+                let value = Self::load(state, me, FLAG);
+                after.threads[me].notes.push(value);
+                true
+            }
+            Act::ClearPoison => {
+                self.store(&mut after, me, FLAG, 0);
+                true
+            }
+            // A reader poisons nothing.
+            Act::Panic if thread.phase == 0 && thread.writes => {
+                self.store(&mut after, me, FLAG, 1);
+                after.threads[me].phase = 1;
+                next.push(after);
+                return;
+            }
+            Act::Enter | Act::EnterToRead if thread.phase == 1 => {
+                let value = Self::load(state, me, FLAG);
+                after.threads[me].notes.push(value);
+                after.threads[me].phase = 0;
+                true
+            }
             // Whoever is refused has only looked.
             Act::TryRead if state.threads.iter().any(|thread| thread.writes) => {
                 after.threads[me].notes.push(0);
@@ -240,7 +266,16 @@ impl Machine<'_> {
                 let thread = &mut state.threads[me];
                 (thread.reads, thread.writes) = (thread.writes, false);
             }
-            Act::EndLock => {
+            Act::Enter | Act::EnterToRead => {
+                let reads = act == Act::EnterToRead;
+                if others(state, |thread| thread.writes) || !reads && others(state, |thread| thread.reads) {
+                    return None;
+                }
+                (state.threads[me].reads, state.threads[me].writes) = (reads, !reads);
+                state.threads[me].phase = 1;
+                return Some(false);
+            }
+            Act::EndLock | Act::Leave | Act::Panic => {
                 let thread = &mut state.threads[me];
                 (thread.reads, thread.writes) = (false, false);
             }
@@ -288,7 +323,9 @@ impl Machine<'_> {
             }
             Act::Notify { all: true } => state.waiters.clear(),
             Act::Notify { all: false } => {}
-            Act::Load(_) | Act::Store(..) | Act::Publish(..) | Act::Get => unreachable!("no primitive"),
+            Act::Load(_) | Act::Store(..) | Act::Publish(..) | Act::Get | Act::AskPoison | Act::ClearPoison => {
+                unreachable!("no primitive")
+            }
         }
         Some(true)
     }

@@ -8,7 +8,8 @@ mod outcomes;
 mod program;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc as StdArc, Mutex as StdMutex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc as StdArc, LockResult, Mutex as StdMutex, PoisonError};
 
 use weakspot::sync::atomic::AtomicU8;
 use weakspot::sync::atomic::Ordering::{Relaxed, Release};
@@ -45,6 +46,7 @@ struct Own<'a> {
     reads: Option<RwLockReadGuard<'a, ()>>,
     writes: Option<RwLockWriteGuard<'a, ()>>,
     held: Option<MutexGuard<'a, ()>>,
+    has_readers: bool,
 }
 
 impl<'a> Own<'a> {
@@ -106,6 +108,22 @@ impl<'a> Own<'a> {
             Act::Wait => self.held = self.held.take().map(|held| shared.condvar.wait(held).unwrap()),
             Act::Notify { all: true } => shared.condvar.notify_all(),
             Act::Notify { all: false } => shared.condvar.notify_one(),
+            Act::Enter if self.has_readers => self.writes = Some(enter(shared.lock.write(), notes)),
+            Act::Enter => self.held = Some(enter(shared.mutex.lock(), notes)),
+            Act::EnterToRead => self.reads = Some(enter(shared.lock.read(), notes)),
+            Act::Leave => (self.held, self.reads, self.writes) = (None, None, None),
+            Act::Panic => {
+                let had = (self.held.take(), self.reads.take(), self.writes.take());
+                let panics = catch_unwind(AssertUnwindSafe(|| {
+                    let _had = had;
+                    panic!("while it is held");
+                }));
+                assert!(panics.is_err());
+            }
+            Act::AskPoison if self.has_readers => notes.push(u8::from(shared.lock.is_poisoned())),
+            Act::AskPoison => notes.push(u8::from(shared.mutex.is_poisoned())),
+            Act::ClearPoison if self.has_readers => shared.lock.clear_poison(),
+            Act::ClearPoison => shared.mutex.clear_poison(),
         }
     }
 
@@ -116,6 +134,12 @@ impl<'a> Own<'a> {
         }
         notes
     }
+}
+
+/// Whether a lock was poisoned is noted.
+fn enter<G>(locked: LockResult<G>, notes: &mut Vec<u8>) -> G {
+    notes.push(u8::from(locked.is_err()));
+    locked.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One execution.
@@ -140,24 +164,27 @@ fn run_live(kind: Kind, program: &StdArc<Program>) -> Outcome {
         _ => (None, None),
     };
     let main = thread::current();
+    let has_readers = kind == Kind::Poison { has_readers: true };
     let threads: Vec<_> = (1..program.len())
         .map(|number| {
             let (shared, program) = (shared.clone(), program.clone());
             let (sender, main) = (sender.clone(), main.clone());
             thread::spawn(move || {
-                let own = Own { sender, threads: vec![Some(main)], ..Own::default() };
+                let own = Own { sender, threads: vec![Some(main)], has_readers, ..Own::default() };
                 own.perform_all(&shared, &program[number])
             })
         })
         .collect();
     drop(sender);
     let others = std::iter::once(None).chain(threads.iter().map(|thread| Some(thread.thread().clone())));
-    let own = Own { receiver, threads: others.collect(), ..Own::default() };
+    let own = Own { receiver, threads: others.collect(), has_readers, ..Own::default() };
     let mut outcome = own.perform_all(&shared, &program[0]);
     for thread in threads {
         outcome.extend(thread.join().unwrap());
     }
     outcome.extend(shared.atomics.iter().map(|atomic| atomic.load(Relaxed)));
+    let is_poisoned = if has_readers { shared.lock.is_poisoned() } else { shared.mutex.is_poisoned() };
+    outcome.push(u8::from(is_poisoned));
     outcome
 }
 
@@ -187,10 +214,12 @@ fn check_failure(report: &Report, all: &Everything, body: impl Fn() + Send + Syn
     assert!(is_possible, "{about}: {}", failure.message);
 }
 
+type Generate = fn(&mut Random) -> (Kind, Program);
+
 /// Compares a program: what the verdict was, if the program was small enough.
-fn compare(seed: u64, model: MemoryModel) -> Option<(Kind, Verdict)> {
+fn compare(seed: u64, generate: Generate, model: MemoryModel) -> Option<(Kind, Verdict)> {
     let mut random = Random::new(seed);
-    let (kind, program) = program::program(&mut random);
+    let (kind, program) = generate(&mut random);
     let program = StdArc::new(program);
     let sc = machine::run(kind, &program, MemoryModel::Sc)?;
     let relaxed = machine::run(kind, &program, model)?;
@@ -226,7 +255,7 @@ fn answers_are_those_of_a_machine_that_tries_everything() {
     // The last ones are of senders that wait beside others that try, and of two that come late to an initialisation.
     for seed in (0..300).chain([190, 642, 1387, 1700]) {
         for model in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
-            let verdict = compare(seed, model);
+            let verdict = compare(seed, program::program, model);
             verdicts.extend(verdict.map(|(kind, verdict)| format!("{kind:?} {verdict:?}")));
         }
     }
@@ -234,4 +263,16 @@ fn answers_are_those_of_a_machine_that_tries_everything() {
         let some = verdicts.iter().filter(|verdict| verdict.starts_with(kind)).count();
         assert!(some >= 3, "{kind}: {verdicts:?}");
     }
+}
+
+#[test]
+fn whether_a_lock_is_poisoned_is_what_the_machine_says() {
+    let mut verdicts = BTreeSet::new();
+    for seed in 0..200 {
+        for model in [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso] {
+            let verdict = compare(seed, program::poisonous, model);
+            verdicts.extend(verdict.map(|(_, verdict)| format!("{verdict:?}")));
+        }
+    }
+    assert!(verdicts.len() >= 3, "{verdicts:?}");
 }

@@ -13,6 +13,10 @@ pub enum Kind {
     Channel(Option<usize>),
     Parking,
     Condvar,
+    /// A lock that threads poison, and clear.
+    Poison {
+        has_readers: bool,
+    },
 }
 
 /// What a thread does next. What it finds is noted.
@@ -46,6 +50,16 @@ pub enum Act {
     Notify {
         all: bool,
     },
+    /// Gets the lock for itself. Whether it is poisoned is noted.
+    Enter,
+    /// Gets it to read.
+    EnterToRead,
+    /// Gives it back.
+    Leave,
+    /// Panics while it has it.
+    Panic,
+    AskPoison,
+    ClearPoison,
 }
 
 pub type Program = Vec<Vec<Act>>;
@@ -107,6 +121,17 @@ fn acts(kind: Kind, me: usize, threads: usize, random: &mut Random) -> Vec<Act> 
             5 => vec![Act::Notify { all: true }],
             _ => vec![Act::Notify { all: false }],
         },
+        Kind::Poison { has_readers } => match choice {
+            0 | 1 => vec![Act::Enter, Act::Panic],
+            2 => vec![Act::Enter, plain(random), Act::Panic],
+            3 if has_readers => vec![Act::EnterToRead, Act::Panic],
+            3 => vec![Act::Enter, Act::ClearPoison, Act::Leave],
+            4 if has_readers => vec![Act::EnterToRead, plain(random), Act::Leave],
+            4 => vec![Act::Enter, plain(random), Act::Leave],
+            5 => vec![Act::Enter, Act::Leave],
+            6 => vec![Act::AskPoison],
+            _ => vec![Act::ClearPoison],
+        },
     }
 }
 
@@ -122,6 +147,16 @@ pub fn program(random: &mut Random) -> (Kind, Program) {
         6 => Kind::Parking,
         _ => Kind::Condvar,
     };
+    with_threads(kind, random)
+}
+
+/// A program whose threads have a lock that is poisoned now and then.
+pub fn poisonous(random: &mut Random) -> (Kind, Program) {
+    let has_readers = random.below(2) == 0;
+    with_threads(Kind::Poison { has_readers }, random)
+}
+
+fn with_threads(kind: Kind, random: &mut Random) -> (Kind, Program) {
     let threads = 2 + random.below(MOST_THREADS - 1);
     let thread = |me: usize, random: &mut Random| {
         let mut own = vec![plain(random)];

@@ -51,11 +51,9 @@ impl<T: ?Sized> Weak<T> {
         if let Some(word) = counts::upgrading(self.key(), self.owners(), Location::caller()) {
             // std looks first: whoever finds no owner has no fence.
             let is_gone = |word| Owners::of(word).strong == 0;
-            if word.look_first("Weak::upgrade", Synchronises::Relaxed).is_some_and(is_gone) {
-                return None;
-            }
             let step = |word| if is_gone(word) { Step::Keep } else { Step::Write(word + 1) };
-            if is_gone(word.update("Weak::upgrade", Synchronises::Acquire, step)) {
+            let syncs = (Synchronises::Acquire, Synchronises::Relaxed);
+            if is_gone(word.look_and_update("Weak::upgrade", syncs, step)) {
                 return None;
             }
         }
