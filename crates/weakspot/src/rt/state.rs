@@ -11,6 +11,7 @@ use super::memory::Birth;
 use super::objects::Object;
 use super::script::Script;
 use super::slot::Homes;
+use super::suspects::Suspect;
 use super::tracked::Unfinished;
 
 /// The number of a thread by its parent and how many that had started before.
@@ -40,6 +41,8 @@ pub(crate) struct State {
     pub(crate) open: Vec<Unfinished>,
     /// What threads have allocated in this run, in order.
     pub(crate) births: Vec<Birth>,
+    /// What was freed that others may have used, in order.
+    pub(super) suspects: Vec<Suspect>,
     /// What is known to happen next.
     pub(crate) script: Script,
     /// What static locks held before the run.
@@ -66,6 +69,7 @@ impl State {
             endless: Vec::new(),
             open: Vec::new(),
             births: Vec::new(),
+            suspects: Vec::new(),
             script: Script::default(),
             kept: Vec::new(),
         }
@@ -103,5 +107,6 @@ impl State {
         self.endless.clear();
         self.open.clear();
         self.births.clear();
+        self.suspects.clear();
     }
 }
