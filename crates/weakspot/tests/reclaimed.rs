@@ -424,7 +424,9 @@ fn what_threads_that_were_joined_have_used_may_be_freed() {
 fn what_was_moved_out_is_elsewhere() {
     passes(|| {
         let many: Vec<AtomicUsize> = (0..2).map(AtomicUsize::new).collect();
-        many.iter().for_each(|one| one.store(5, Relaxed));
+        for one in &many {
+            one.store(5, Relaxed);
+        }
         let go = Arc::new(AtomicBool::new(false));
         let mut threads = Vec::new();
         for one in many {
@@ -436,7 +438,9 @@ fn what_was_moved_out_is_elsewhere() {
             }));
         }
         go.store(true, Relaxed);
-        threads.into_iter().for_each(|thread| assert_eq!(thread.join().unwrap(), 6));
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), 6);
+        }
     });
 }
 

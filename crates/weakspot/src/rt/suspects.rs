@@ -166,7 +166,9 @@ impl State {
         }
         let mut last: Vec<_> = last.into_iter().collect();
         last.sort_unstable_by_key(|&(key, _)| key);
-        last.into_iter().for_each(|(_, late)| add(late));
+        for (_, late) in last {
+            add(late);
+        }
         found
     }
 
