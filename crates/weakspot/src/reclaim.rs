@@ -58,12 +58,9 @@ pub(crate) fn look(
     mut moves_of: impl FnMut(&LateUse) -> Option<Vec<Move>>,
 ) -> ControlFlow<(), Option<Found>> {
     let mut late: Vec<LateUse> = runtime.late_uses();
-    late.retain(|late| tried.is_new(late));
-    let possible: Vec<(LateUse, Vec<Move>)> = late
-        .into_iter()
-        .filter_map(|late| moves_of(&late).map(|moves| (late, moves)))
-        .filter(|(late, _)| !runtime.is_ordered(late))
-        .collect();
+    late.retain(|late| tried.is_new(late) && !runtime.is_ordered(late));
+    let possible: Vec<(LateUse, Vec<Move>)> =
+        late.into_iter().filter_map(|late| moves_of(&late).map(|moves| (late, moves))).collect();
     for (late, moves) in possible {
         tried.note(&late);
         let stop: Option<Stop> = late.plain.map(|access| (late.user, access));

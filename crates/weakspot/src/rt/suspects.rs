@@ -17,8 +17,6 @@
 //!
 //! Here it is noted what is suspect when memory is freed, in passing. Who has used it, and when, is found out at the end of the run.
 
-use rustc_hash::FxHashMap;
-
 use super::causality::{Access, Marked};
 use super::lane::Operation;
 use super::runtime::Runtime;
@@ -136,10 +134,15 @@ impl State {
                 found.push(late);
             }
         };
-        let mut objects: FxHashMap<u32, &Suspect> = FxHashMap::default();
+        // The last one that each object is in.
+        let mut suspects = vec![None; self.objects.len()];
         for suspect in &self.suspects {
             match suspect.what {
-                What::Object(object) => _ = objects.insert(object, suspect),
+                What::Object(object) => {
+                    if let Some(known) = suspects.get_mut(object as usize) {
+                        *known = Some(suspect);
+                    }
+                }
                 What::Plain(plain) => self
                     .causality
                     .accesses_of(plain)
@@ -148,26 +151,30 @@ impl State {
                     .for_each(&mut add),
             }
         }
-        let mut done = vec![0_u32; self.lanes.len()];
-        let mut last: FxHashMap<(u32, u32), LateUse> = FxHashMap::default();
+        // Its last use by each other thread.
+        let mut last: Vec<(u32, usize)> = Vec::new();
         for (at, happened) in self.log.iter().enumerate() {
-            let before = done[happened.thread as usize];
-            done[happened.thread as usize] += 1;
             let Some(object) = happened.operation.object() else { continue };
-            let Some(&suspect) = objects.get(&object) else { continue };
+            let Some(&Some(suspect)) = suspects.get(object as usize) else { continue };
             if happened.thread == suspect.thread || at >= suspect.events as usize {
                 continue;
             }
-            let (user, access) = (happened.thread, Using::Object(object));
-            let late = self.late_use(suspect, (user, before, None), happened.place, access);
-            if let Some(late) = late {
-                last.insert((object, user), late);
+            let is_same =
+                |&&mut (other, then): &&mut (u32, usize)| other == object && self.log[then].thread == happened.thread;
+            match last.iter_mut().find(is_same) {
+                Some((_, then)) => *then = at,
+                None => last.push((object, at)),
             }
         }
-        let mut last: Vec<_> = last.into_iter().collect();
-        last.sort_unstable_by_key(|&(key, _)| key);
-        for (_, late) in last {
-            add(late);
+        last.sort_unstable_by_key(|&(object, at)| (object, self.log[at].thread));
+        for (object, at) in last {
+            let (happened, Some(suspect)) = (&self.log[at], suspects[object as usize]) else { continue };
+            let user = happened.thread;
+            let before = self.log[..at].iter().filter(|happened| happened.is_step_of(user)).count() as u32;
+            let late = self.late_use(suspect, (user, before, None), happened.place, Using::Object(object));
+            if let Some(late) = late {
+                add(late);
+            }
         }
         found
     }
