@@ -32,6 +32,8 @@ fn words(failure: &Failure) -> Option<&'static str> {
         FailureKind::Leak if failure.message.contains("Arc(s)") => "Arc leaked.",
         FailureKind::Leak => "Allocation leaked.",
         FailureKind::NotDeterministic => "Reached unexpected exploration state. Is the model fully deterministic?",
-        FailureKind::Panic { .. } | FailureKind::Schedule | FailureKind::Other => return None,
+        FailureKind::Panic { .. } | FailureKind::UsedAfterFree(_) | FailureKind::Schedule | FailureKind::Other => {
+            return None;
+        }
     })
 }

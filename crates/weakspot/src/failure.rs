@@ -52,6 +52,27 @@ pub(crate) struct PlainMoment {
     pub(crate) events: u32,
 }
 
+/// Memory is freed, while others may use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Freeing {
+    /// Number of the thread.
+    pub thread: u32,
+    /// The last event of the thread before it does so.
+    pub after: Option<SourcePlace>,
+    /// How many events it has done by then.
+    pub(crate) events: u32,
+}
+
+impl std::fmt::Display for Freeing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let thread = self.thread;
+        match &self.after {
+            Some(place) => write!(f, "by thread {thread}, after its event at {place}"),
+            None => write!(f, "by thread {thread}, before its first event"),
+        }
+    }
+}
+
 /// What went wrong in an execution.
 #[derive(Debug)]
 pub enum FailureKind {
@@ -67,6 +88,8 @@ pub enum FailureKind {
         /// The other one.
         second: RacingAccess,
     },
+    /// An atomic, a lock or a cell is used after its memory was freed.
+    UsedAfterFree(Freeing),
     /// Nobody can go on.
     Deadlock,
     /// Threads go round loops that wait for what nobody will write.
@@ -115,6 +138,14 @@ impl Failure {
     pub(crate) fn message(thread: u32, message: String, place: Place) -> Self {
         let mut failure = Self::new(FailureKind::Other, message).of_thread(thread).at(Some(place.into()));
         failure.static_place = Some(place);
+        failure
+    }
+
+    /// A thread uses what is in memory that was freed.
+    pub(crate) fn used_after_free(thread: u32, place: Place, freeing: Freeing) -> Self {
+        let message = format!("memory is used that was freed before, {freeing}");
+        let mut failure = Self::message(thread, message, place);
+        failure.kind = FailureKind::UsedAfterFree(freeing);
         failure
     }
 

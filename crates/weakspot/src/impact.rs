@@ -24,8 +24,10 @@ use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
+use crate::reclaim::{self, Tried};
 use crate::report::Violation;
 use crate::rt::runtime::Runtime;
+use crate::rt::suspects::LateUse;
 use crate::rt::system::Live;
 use crate::strengthen::cycle;
 use crate::strengthen::delays::{self, Delays};
@@ -91,9 +93,9 @@ pub(crate) struct Borderline {
 /// Looks for harm, and keeps a relaxed execution without harm if violations are failures in themselves.
 ///
 /// `took` is the time that has passed already: a limit on time holds here, too.
-pub(crate) fn judge(
-    runtime: &Runtime,
-    builder: &Builder,
+pub(crate) fn judge<'r>(
+    runtime: &'r Runtime,
+    builder: &'r Builder,
     borderlines: &[Borderline],
     took: Duration,
 ) -> (Impact, Option<Witness>) {
@@ -113,6 +115,8 @@ pub(crate) fn judge(
         patience,
         wants_witness: builder.fail_on == FailOn::Unsafe,
         witness: None,
+        builder,
+        tried: Tried::default(),
     };
     let impact = search.run(borderlines);
     let witness = search.witness.take().filter(|_| !matches!(impact, Impact::Harmful(_)));
@@ -149,6 +153,9 @@ struct Search<'m, 'r> {
     patience: Duration,
     wants_witness: bool,
     witness: Option<Witness>,
+    builder: &'r Builder,
+    /// Uses of memory that were tried out after it was freed.
+    tried: Tried,
 }
 
 impl Search<'_, '_> {
@@ -253,7 +260,7 @@ impl Search<'_, '_> {
             Rest::Complete => match self.runtime.end_run() {
                 None => {
                     self.keep_witness();
-                    return Some(Ended::Well);
+                    return Some(self.late_use().map_or(Ended::Well, Ended::Badly));
                 }
                 Some(failure) => failure,
             },
@@ -269,14 +276,28 @@ impl Search<'_, '_> {
             return Some(Ended::GivenUp);
         }
         let timeline = Timeline::of_failed_run(self.runtime, &failure);
+        Some(Ended::Badly(self.harm(failure, timeline, self.schedule())))
+    }
+
+    /// The run that was made last fails.
+    fn harm(&self, failure: Failure, timeline: Timeline, schedule: String) -> Box<Harm> {
         let log = &self.runtime.state().log;
-        Some(Ended::Badly(Box::new(Harm {
-            failure,
-            timeline,
-            schedule: self.schedule(),
-            delays: delays::of_run(log, self.model),
-            violations: delays::violations_of_run(log, self.model),
-        })))
+        let (delays, violations) = (delays::of_run(log, self.model), delays::violations_of_run(log, self.model));
+        Box::new(Harm { failure, timeline, schedule, delays, violations })
+    }
+
+    /// The run has ended well: an execution in which a cell that it has freed is used afterwards. (What has events of its own is
+    /// met in the other executions.)
+    fn late_use(&mut self) -> Option<Box<Harm>> {
+        if !self.runtime.has_suspects() {
+            return None;
+        }
+        let log = self.runtime.state().log.clone();
+        let moves_of = |late: &LateUse| reclaim::moves_of_relaxed(&self.moves, &log, late);
+        let begin = format!("{}:", self.model.name());
+        let found = reclaim::look(self.builder, self.runtime, &begin, &mut self.tried, moves_of);
+        let reclaim::Found { failure, timeline, schedule } = found.continue_value()??;
+        Some(self.harm(failure, timeline, schedule))
     }
 
     fn schedule(&self) -> String {
@@ -462,8 +483,12 @@ impl Random {
 
 /// The schedule of an SC execution, found while a model was asked for. Which fences are events depends on that, too.
 pub(crate) fn sc_schedule(model: MemoryModel, moves: &[Move]) -> String {
-    let asked = if model == MemoryModel::Tso { String::new() } else { format!("/{}", model.name()) };
-    format!("sc{asked}:{}", schedule_text(moves))
+    sc_prefix(model) + &schedule_text(moves)
+}
+
+/// What it begins with.
+pub(crate) fn sc_prefix(model: MemoryModel) -> String {
+    if model == MemoryModel::Tso { "sc:".to_owned() } else { format!("sc/{}:", model.name()) }
 }
 
 /// Moves as text: threads, `=` and a choice, `c` and the place in the buffer for a commit (numbers of cells depend on who

@@ -20,12 +20,14 @@ use crate::endless::{Rounds, busiest_place, longest_loop, too_many_events};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::{self, Borderline, ScStep};
 use crate::jobs::Colleague;
+use crate::reclaim::{self, Tried};
 use crate::repetition::{self, Execution};
 use crate::replay::GOES_ON;
 use crate::report::{Bound, Report, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::{LoopsLeftOut, Runtime};
 use crate::rt::spare::SpareLineariser;
+use crate::rt::suspects::LateUse;
 use crate::rt::system::Live;
 use crate::rt::{Place, panics};
 use crate::strengthen::Candidate;
@@ -95,6 +97,8 @@ pub(crate) struct Judge<'b> {
     pub(crate) first: Vec<Execution>,
     /// Loops that may wait without saying so.
     rounds: Rounds,
+    /// Uses of memory that were tried out after it was freed.
+    tried: Tried,
 }
 
 /// A clock that is not looked at after every execution if they are short.
@@ -171,6 +175,7 @@ impl<'b> Judge<'b> {
             told: Told::default(),
             first: Vec::new(),
             rounds: Rounds::default(),
+            tried: Tried::default(),
         }
     }
 
@@ -235,6 +240,11 @@ impl<'b> Judge<'b> {
             FailureKind::Race { first, .. } if last != NONE && last_of(first.thread) != NONE => {
                 self.lineariser.linearise_both(graph, last_of(first.thread), last);
             }
+            // First the memory has to be freed.
+            FailureKind::UsedAfterFree(freeing) if last != NONE && freeing.events > 0 => {
+                let freed = reclaim::step_of(graph, freeing.thread, freeing.events - 1).unwrap_or(last);
+                self.lineariser.linearise_both(graph, freed, last);
+            }
             _ => self.lineariser.linearise_some(graph, |id| last == NONE || graph.happens_before(id, last)),
         }
         let moves: Vec<Move> = steps_of(graph, self.lineariser.order())
@@ -250,6 +260,19 @@ impl<'b> Judge<'b> {
         let happened = happened_in(graph, order, runtime).map(|(_, happened)| happened);
         let timeline = Timeline::of_failure(happened, runtime, &failure);
         self.stop(failure, schedule, timeline)
+    }
+
+    /// Looks for an execution in which what the run that is over has freed is used afterwards.
+    pub(crate) fn look_for_late_uses(
+        &mut self,
+        runtime: &Runtime,
+        moves_of: impl FnMut(&LateUse) -> Option<Vec<Move>>,
+    ) -> ControlFlow<()> {
+        let model = impact::sc_prefix(self.builder.model);
+        match reclaim::look(self.builder, runtime, &model, &mut self.tried, moves_of)? {
+            Some(reclaim::Found { failure, timeline, schedule }) => self.stop(failure, schedule, timeline),
+            None => ControlFlow::Continue(()),
+        }
     }
 
     /// An execution fails.
@@ -384,7 +407,7 @@ fn happened_in(graph: &Graph, order: &[u32], runtime: &Runtime) -> impl Iterator
 }
 
 /// The steps of a linearisation.
-fn steps_of(graph: &Graph, order: &[u32]) -> Vec<ScStep> {
+pub(crate) fn steps_of(graph: &Graph, order: &[u32]) -> Vec<ScStep> {
     actions_of(graph, order).iter().filter_map(step_of).collect()
 }
 
@@ -474,6 +497,12 @@ impl Visitor<Live<'_>> for Judge<'_> {
         }
         if ending != Ending::Blocked || !graph.is_premature() {
             self.watch(graph, runtime, ending);
+        }
+        if ending == Ending::Complete && runtime.has_suspects() {
+            let mut lineariser = std::mem::take(&mut *self.lineariser);
+            let flow = self.look_for_late_uses(runtime, |late| reclaim::moves_in(graph, &mut lineariser, late));
+            *self.lineariser = lineariser;
+            flow?;
         }
         self.limits()
     }

@@ -87,6 +87,7 @@ mod judge;
 pub mod lazy_static;
 mod macros;
 mod model;
+mod reclaim;
 mod repetition;
 mod replay;
 mod report;
@@ -101,7 +102,7 @@ pub mod thread;
 mod timeline;
 
 pub use builder::{Builder, FailOn, MAX_THREADS};
-pub use failure::{Failure, FailureKind, RacingAccess, SourcePlace};
+pub use failure::{Failure, FailureKind, Freeing, RacingAccess, SourcePlace};
 pub use impact::{Harm, Impact};
 pub use model::model;
 pub use report::{Bound, LoopLeftOut, Party, Report, Verdict, Violation};

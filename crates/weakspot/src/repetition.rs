@@ -208,7 +208,10 @@ pub(crate) fn fails_again(builder: &Builder, runtime: &Runtime, report: &Report)
         (None, Some(Impact::Harmful(harm))) => &harm.failure,
         _ => return true,
     };
-    let is_quick = matches!(failure.kind, FailureKind::Panic { .. } | FailureKind::Race { .. } | FailureKind::Deadlock);
+    let is_quick = matches!(
+        failure.kind,
+        FailureKind::Panic { .. } | FailureKind::Race { .. } | FailureKind::UsedAfterFree(_) | FailureKind::Deadlock
+    );
     let Some(schedule) = report.replay().filter(|_| is_quick) else { return true };
     let again = crate::replay::failure_of(builder, runtime, schedule);
     again.is_some_and(|again| are_alike(&again, failure))

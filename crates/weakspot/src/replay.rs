@@ -105,8 +105,41 @@ pub(crate) fn with_observed(schedule: &str, runtime: &Runtime) -> String {
     format!("{schedule}{}", runtime.counts.borrow().observed.text())
 }
 
-/// The memory model and the moves of a schedule, and what is observed in it.
-fn parse(schedule: &str) -> Result<(MemoryModel, Vec<Move>, Observed), String> {
+/// A schedule.
+struct Schedule {
+    model: MemoryModel,
+    moves: Vec<Move>,
+    observed: Observed,
+    /// The thread that stops before an access to plain memory, and which of its accesses that is.
+    stop: Option<Stop>,
+    goes_on: bool,
+}
+
+/// A thread, and which of its accesses to plain memory is an event.
+pub(crate) type Stop = (u32, u32);
+
+/// Moves in which a thread stops before an access to plain memory: that comes first.
+pub(crate) fn with_stop(stop: Option<Stop>, moves: &str) -> String {
+    match stop {
+        Some((thread, access)) => format!("{thread}{STOP}{access}.{moves}"),
+        None => moves.to_owned(),
+    }
+}
+
+/// Stands between the number of a thread and that of one of its accesses to plain memory.
+const STOP: char = 'p';
+
+fn parse_stop(moves: &str) -> (Option<Stop>, &str) {
+    let stop = || {
+        let (first, rest) = moves.split_once('.')?;
+        let (thread, access) = first.split_once(STOP)?;
+        Some(((thread.parse().ok()?, access.parse().ok()?), rest))
+    };
+    stop().map_or((None, moves), |(stop, rest)| (Some(stop), rest))
+}
+
+fn parse(schedule: &str) -> Result<Schedule, String> {
+    let goes_on = goes_on(schedule);
     let (schedule, text) = match schedule.split_once(OBSERVED) {
         Some((schedule, text)) => (schedule, Some(text)),
         None => (schedule, None),
@@ -120,8 +153,9 @@ fn parse(schedule: &str) -> Result<(MemoryModel, Vec<Move>, Observed), String> {
         return Err(format!("`{name}` is none of sc, tso, pso"));
     }
     let model = model_of(name).unwrap_or(MemoryModel::Sc);
+    let (stop, moves) = parse_stop(moves);
     let moves = parse_schedule(moves.trim_end_matches(GOES_ON)).map_err(|part| format!("`{part}` is no step"))?;
-    Ok((model, moves, observed))
+    Ok(Schedule { model, moves, observed, stop, goes_on })
 }
 
 pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start: Instant) -> Report {
@@ -130,7 +164,7 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
     report.schedule = Some(schedule.to_owned());
     report.failure = match parse(schedule) {
         Err(why) => Some(no_schedule(format!("`{schedule}` is not a schedule of weakspot: {why}"))),
-        Ok(parsed) => run_until_known(builder, runtime, &parsed, goes_on(schedule)),
+        Ok(parsed) => run_until_known(builder, runtime, &parsed),
     };
     report.timeline = Some(match &report.failure {
         Some(failure) => Timeline::of_failed_run(runtime, failure),
@@ -157,7 +191,7 @@ pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start
 /// The failure that a schedule leads to, if it is run again.
 pub(crate) fn failure_of(builder: &Builder, runtime: &Runtime, schedule: &str) -> Option<Failure> {
     let parsed = parse(schedule).ok()?;
-    let failure = run_until_known(builder, runtime, &parsed, goes_on(schedule));
+    let failure = run_until_known(builder, runtime, &parsed);
     runtime.finish_run(failure.is_none());
     runtime.buffered.set(false);
     failure
@@ -167,16 +201,29 @@ fn goes_on(schedule: &str) -> bool {
     schedule.split(OBSERVED).next().is_some_and(|moves| moves.ends_with(GOES_ON))
 }
 
+/// Does a schedule in which a thread stops, and which need not be possible, lead to the use of memory that was freed? If so:
+/// how it fails, and how that came about. The run is no part of the exploration, whatever it finds out.
+pub(crate) fn uses_freed(builder: &Builder, runtime: &Runtime, schedule: &str) -> Option<(Failure, Timeline)> {
+    let parsed = parse(schedule).ok()?;
+    let (left_out, buffered) = (runtime.loops_left_out.borrow().clone(), runtime.buffered.get());
+    let failure = run(builder, runtime, &parsed);
+    let failure = failure.filter(|failure| matches!(failure.kind, FailureKind::UsedAfterFree(_)));
+    let failure = failure.filter(|_| !runtime.counts.borrow().found);
+    let found = failure.map(|failure| {
+        let timeline = Timeline::of_failed_run(runtime, &failure);
+        (failure, timeline)
+    });
+    runtime.finish_run(found.is_none());
+    runtime.buffered.set(buffered);
+    runtime.loops_left_out.replace(left_out);
+    found
+}
+
 /// Runs the moves; once more if they lead to something that is observed and was not known to be.
-fn run_until_known(
-    builder: &Builder,
-    runtime: &Runtime,
-    (model, moves, observed): &(MemoryModel, Vec<Move>, Observed),
-    goes_on: bool,
-) -> Option<Failure> {
-    runtime.counts.borrow_mut().observed.extend(observed);
+fn run_until_known(builder: &Builder, runtime: &Runtime, schedule: &Schedule) -> Option<Failure> {
+    runtime.counts.borrow_mut().observed.extend(&schedule.observed);
     loop {
-        let failure = run(builder, runtime, *model, moves, goes_on);
+        let failure = run(builder, runtime, schedule);
         if !std::mem::take(&mut runtime.counts.borrow_mut().found) {
             return failure;
         }
@@ -219,7 +266,15 @@ fn possible_move(machine: &mut Buffered<'_, Live<'_>>, what: Move) -> Option<Mov
 }
 
 /// Runs the moves; the failure they lead to.
-fn run(builder: &Builder, runtime: &Runtime, model: MemoryModel, moves: &[Move], goes_on: bool) -> Option<Failure> {
+fn run(builder: &Builder, runtime: &Runtime, schedule: &Schedule) -> Option<Failure> {
+    runtime.stops_at.set(schedule.stop);
+    let failure = run_moves(builder, runtime, schedule);
+    runtime.stops_at.set(None);
+    failure
+}
+
+fn run_moves(builder: &Builder, runtime: &Runtime, schedule: &Schedule) -> Option<Failure> {
+    let &Schedule { model, ref moves, goes_on, .. } = schedule;
     runtime.buffered.set(model != MemoryModel::Sc);
     let mut system = Live { runtime };
     let mut machine = Buffered::new(&mut system, model);

@@ -557,6 +557,14 @@ fn describe(failure: &Failure, execution: Option<&Timeline>) -> String {
             };
             format!("{what}\n{}{}", side(first), side(second).trim_end())
         }
+        (FailureKind::UsedAfterFree(freeing), Some(user)) => {
+            let side = |place: Option<&SourcePlace>, label: String| {
+                place.map(|place| source::excerpt(place, &label)).unwrap_or_default()
+            };
+            let freed = side(freeing.after.as_ref(), format!("thread {} frees it after this", freeing.thread));
+            let used = side(place, format!("thread {user} uses it here"));
+            format!("{}\n{freed}{}", failure.message, used.trim_end())
+        }
         _ => {
             let place = place.map(|place| format!("\n{}", source::excerpt(place, "here").trim_end()));
             format!("{}{}", failure.message, place.unwrap_or_default())

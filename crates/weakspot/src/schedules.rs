@@ -44,6 +44,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::impact::{Borderline, Random, sc_schedule};
 use crate::judge::{Evidence, Judge};
 use crate::model::{WHAT_DIFFERS, may_go_on};
+use crate::reclaim;
 use crate::report::Bound;
 use crate::rt::runtime::Runtime;
 use crate::rt::system::Live;
@@ -497,6 +498,11 @@ impl<'b, 'r> Search<'b, 'r> {
             return self.stop(failure);
         }
         self.watch();
+        if matches!(rest, Rest::Complete) && runtime.has_suspects() {
+            let log = runtime.state().log.clone();
+            let (moves, told) = (&self.moves, &self.told);
+            self.judge.look_for_late_uses(runtime, |late| reclaim::moves_of_schedule(moves, told, &log, late))?;
+        }
         self.judge.limits()
     }
 

@@ -138,6 +138,7 @@ fn moment(happened: &Happened) -> Option<Moment> {
             None => format!("{what}: {result}"),
         },
         Operation::Commit(_) => "… reaches memory".to_owned(),
+        Operation::Choose(1) => what.to_owned(),
         Operation::Choose(_) => format!("chooses {result}"),
         Operation::Spawn { child, .. } => format!("spawn thread {child}"),
         Operation::Join { child, .. } => format!("join thread {child}"),

@@ -18,7 +18,7 @@ mod questions;
 use super::Place;
 use super::objects::NO_BIRTH;
 use crate::failure::PlainMoment;
-pub(crate) use questions::Question;
+pub(crate) use questions::{Marked, Question};
 
 /// No clock.
 const NO_CLOCK: u32 = u32::MAX;
@@ -155,6 +155,8 @@ pub(crate) struct Access {
     pub(crate) writes: bool,
     /// Events of the run before it.
     pub(crate) events: u32,
+    /// Which of the accesses to plain memory it is that its thread has come to.
+    pub(crate) ordinal: u32,
 }
 
 /// What an access to plain memory races with.
@@ -536,7 +538,13 @@ impl Causality {
     }
 
     /// An access to plain memory; what it races with, if anything.
-    pub(crate) fn access(&mut self, thread: u32, plain: u32, writes: bool, moment: PlainMoment) -> Result<(), Racing> {
+    pub(crate) fn access(
+        &mut self,
+        thread: u32,
+        plain: u32,
+        (writes, ordinal): (bool, u32),
+        moment: PlainMoment,
+    ) -> Result<(), Racing> {
         self.catch_up();
         let Plain { birth, write, reads } = self.plains[plain as usize];
         match write {
@@ -547,7 +555,7 @@ impl Causality {
         }
         let time = self.threads.entry(Self::knows(thread), thread);
         let PlainMoment { place, events } = moment;
-        let access = Access { thread, time, place, writes, events };
+        let access = Access { thread, time, place, writes, events, ordinal };
         if writes {
             self.reads_before(reads, thread).map_err(Racing::Access)?;
             self.plains[plain as usize] = Plain { birth, write: Some(access), reads: u32::MAX };

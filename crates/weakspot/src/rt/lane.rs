@@ -160,6 +160,13 @@ pub(crate) struct Happened {
     pub(crate) after_change: bool,
 }
 
+impl Happened {
+    /// Is it an event that a thread has done itself? Its stores may reach memory later.
+    pub(crate) fn is_step_of(&self, thread: u32) -> bool {
+        self.thread == thread && !matches!(self.operation, Operation::Commit(_))
+    }
+}
+
 /// A store that is in the buffer of its thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Issued {
@@ -190,6 +197,10 @@ pub(crate) struct Lane {
     /// Who has started it, and how much had been allocated then.
     pub(crate) parent: u32,
     pub(crate) births_of_parent: usize,
+    /// Threads that it has joined, or that those have that have started it or were joined: one bit for each.
+    pub(crate) joined: u64,
+    /// Accesses to plain memory that it has come to.
+    pub(crate) plains: u32,
     /// Threads it has started in this run.
     pub(crate) started: u32,
     pub(crate) name: Option<String>,
@@ -237,6 +248,8 @@ impl Lane {
             marker_place: std::panic::Location::caller(),
             parent: 0,
             births_of_parent: 0,
+            joined: 0,
+            plains: 0,
             started: 0,
             name: None,
             end: 0,
@@ -261,6 +274,8 @@ impl Lane {
         self.operation = Operation::Absent;
         self.takes_steps = false;
         self.marker = 0;
+        self.joined = 0;
+        self.plains = 0;
         self.started = 0;
         self.name = None;
         self.parking = None;

@@ -13,8 +13,11 @@
 //!   earlier, or on a stack: not found.)
 //!
 //! So memory that is **freed twice** is known as well (two threads have taken what only one should have taken, as a rule), and
-//! so are atomics, locks and cells that are **used after** their memory was freed. Freeing is no event: that somebody could have
-//! been later than in the order in which things were done is not looked at.
+//! so are atomics, locks and cells that are **used after** their memory was freed: by a thread that comes to it later, or that
+//! had stopped before its use when it was freed. What says in memory which atomics, locks
+//! and cells of the run are there is wiped out when it is freed, so that only who does not find it has to look. Freeing is no
+//! event: that somebody could have been later than in the order in which things were done is looked at afterwards, see
+//! [`suspects`](super::suspects).
 //!
 //! Mappings that a model unmaps stay, too, until then: an atomic may have been there, which is looked at once more when the
 //! execution is over (see [`slot`](super::slot)).
@@ -31,11 +34,53 @@ use std::ffi::c_void;
 use super::objects::Object;
 use super::state::State;
 use super::{Place, Runtime};
-use crate::failure::{Failure, RacingAccess};
+use crate::failure::{Failure, Freeing, RacingAccess};
 
 /// What an execution has freed: allocations, and mappings with their sizes.
 #[derive(Default)]
-pub(crate) struct Freed(RefCell<Vec<Death>>, RefCell<Vec<(*mut c_void, usize)>>);
+pub(crate) struct Freed(RefCell<Deaths>, RefCell<Vec<(*mut c_void, usize)>>);
+
+/// Allocations that are freed.
+#[derive(Default)]
+struct Deaths {
+    all: Vec<Death>,
+    /// The first of them, so many as are here, by address: where they begin and end, and which they are.
+    sorted: Vec<(usize, usize, u32)>,
+}
+
+/// So many that are not sorted yet are looked through one by one.
+const FEW_DEATHS: usize = 32;
+
+impl Deaths {
+    fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// They come in another order from now on.
+    fn forget_order(&mut self) {
+        self.sorted.clear();
+    }
+
+    /// The one that an address is in.
+    fn find(&mut self, address: usize) -> Option<Death> {
+        let known = self.sorted.len();
+        if self.all.len() - known > FEW_DEATHS.max(known / 8) {
+            let range = |(death, at): (&Death, u32)| (death.pointer.addr(), death.pointer.addr() + death.size, at);
+            self.sorted.extend(self.all.iter().zip(0..).skip(known).map(range));
+            self.sorted.sort_unstable();
+        }
+        let holds = |death: &&Death| address.wrapping_sub(death.pointer.addr()) < death.size;
+        if let Some(death) = self.all[self.sorted.len()..].iter().find(holds) {
+            return Some(*death);
+        }
+        // Nothing that is freed is used again, so that only what is freed twice overlaps.
+        let after = self.sorted.partition_point(|&(start, ..)| start <= address);
+        let &(start, ..) = self.sorted[..after].last()?;
+        let first = self.sorted.partition_point(|&(other, ..)| other < start);
+        let mut here = self.sorted[first..after].iter();
+        here.find(|&&(_, end, _)| address < end).map(|&(.., at)| self.all[at as usize])
+    }
+}
 
 /// An allocation is freed.
 #[derive(Debug, Clone, Copy)]
@@ -84,18 +129,19 @@ impl Runtime {
     /// What to say of memory that the run, which is at its end, has freed twice.
     pub(crate) fn freed_twice(&self) -> Option<String> {
         let freed = &mut *self.freed.0.borrow_mut();
+        freed.forget_order();
+        let freed = &mut freed.all;
         freed.sort_unstable_by_key(Death::rank);
         let twice = freed.windows(2).filter(|two| two[0].pointer == two[1].pointer).min_by_key(|two| two[1].events)?;
         Some(format!("memory is freed twice: {}, and {}", self.who_freed(&twice[0]), self.who_freed(&twice[1])))
     }
 
-    fn who_freed(&self, &Death { thread, events, .. }: &Death) -> String {
+    fn who_freed(&self, &Death { thread, events, .. }: &Death) -> Freeing {
         let log = &self.state().log;
         let before = log.get(..events as usize).unwrap_or(log);
-        match before.iter().rev().find(|happened| happened.thread == thread) {
-            Some(last) => format!("by thread {thread}, after its event at {}", last.place),
-            None => format!("by thread {thread}, before its first event"),
-        }
+        let mut own = before.iter().rev().filter(|happened| happened.is_step_of(thread));
+        let after = own.next().map(|last| last.place.into());
+        Freeing { thread, events: u32::from(after.is_some()) + own.count() as u32, after }
     }
 
     /// What is at this address is used, for the first time in the run as far as its memory says: see [`Self::forget_in`].
@@ -108,11 +154,14 @@ impl Runtime {
 
     #[inline(never)]
     fn find_freed(&self, address: usize, place: Place) {
-        let holds = |death: &&Death| address.wrapping_sub(death.pointer.addr()) < death.size;
-        let death = self.freed.0.borrow().iter().find(holds).copied();
-        if let Some(death) = death {
-            self.fail(format!("memory is used that was freed before, {}", self.who_freed(&death)), place);
+        if let Some(death) = self.death_at(address) {
+            let freeing = self.who_freed(&death);
+            self.fail_with(Failure::used_after_free(self.thread.get(), place, freeing));
         }
+    }
+
+    fn death_at(&self, address: usize) -> Option<Death> {
+        self.unnoted(|| self.freed.0.borrow_mut().find(address))
     }
 
     /// The current thread has accessed an atomic that was made in this run: its making must happen before.
@@ -193,6 +242,8 @@ mod symbols {
         /// the same addresses, and most values are what they were.
         pub(crate) fn release(&self) {
             let freed = &mut *self.0.borrow_mut();
+            freed.forget_order();
+            let freed = &mut freed.all;
             freed.sort_unstable_by_key(Death::rank);
             freed.dedup_by_key(|death| death.pointer);
             for Death { pointer, .. } in freed.drain(..) {
@@ -214,7 +265,7 @@ mod symbols {
             // SAFETY: the memory was allocated by the C library, and nobody has freed it before the caller.
             let size = if self.is_free() { 0 } else { unsafe { libc::malloc_usable_size(pointer) } };
             self.forget_in(pointer, size);
-            freed.push(Death { pointer, size, thread: self.thread.get(), events });
+            freed.all.push(Death { pointer, size, thread: self.thread.get(), events });
             true
         }
 
@@ -229,6 +280,7 @@ mod symbols {
                     let bits = word.read_volatile();
                     if slot::is_token_of(bits, token) || Stamp::run_of(bits) == run {
                         word.write_volatile(0);
+                        self.suspect(bits);
                     }
                 }
             }
@@ -358,5 +410,34 @@ impl Freed {
     /// Nothing was kept.
     pub(crate) fn release(&self) {
         debug_assert!(self.0.borrow().is_empty() && self.1.borrow().is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::without_provenance_mut;
+
+    use super::{Death, Deaths};
+
+    #[test]
+    fn what_an_address_is_in_is_found_however_many_were_freed() {
+        let mut deaths = Deaths::default();
+        let mut address = 0;
+        for events in 0..2_000_u32 {
+            // Sizes between 0 and 88 in places that come in no order, with gaps, and one of ten is freed twice.
+            address = (address + 7_919) % 20_011;
+            let (pointer, size) = (without_provenance_mut(100 + address * 96), (address % 12) * 8);
+            deaths.all.push(Death { pointer, size, thread: 0, events });
+            if events % 10 == 0 {
+                deaths.all.push(Death { pointer, size, thread: 1, events });
+            }
+            for at in [address, events as usize, 20_010] {
+                let at = 100 + at * 96 + (events as usize % 100);
+                let is_in = |death: &&Death| (death.pointer.addr()..death.pointer.addr() + death.size).contains(&at);
+                let expected = deaths.all.iter().find(is_in).map(|death| death.pointer);
+                assert_eq!(deaths.find(at).map(|death| death.pointer), expected, "{at}, after {events}");
+            }
+        }
+        assert!(!deaths.sorted.is_empty());
     }
 }

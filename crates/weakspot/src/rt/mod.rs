@@ -34,6 +34,7 @@
 //! | `observed` | which counts the program looks at: a part of every schedule |
 //! | `calls` | which call of which loop it is |
 //! | `memory` | what a model allocates and frees |
+//! | `suspects` | what is freed while others may still use it |
 //! | `tracked` | plain memory under the eyes of the race detector |
 //! | `strength` | operations that are made stronger, to try out what helps |
 //! | `stacks` | stacks of coroutines, used again and again |
@@ -94,6 +95,7 @@ pub(crate) mod stacks;
 pub(crate) mod state;
 pub(crate) mod statics;
 pub(crate) mod strength;
+pub(crate) mod suspects;
 mod synchronise;
 pub(crate) mod system;
 mod tracked;

@@ -97,6 +97,20 @@ impl Stamp {
         mark >> OBJECT_BITS
     }
 
+    /// The object that a mark is of.
+    #[allow(dead_code, reason = "asked where what is freed is known")]
+    pub(super) fn object_of(mark: u64) -> u32 {
+        (mark & (BORN - 1)) as u32
+    }
+
+    /// A thread that had stopped before it uses this goes on: is it still where it was?
+    #[inline]
+    pub(crate) fn check_freed(&self, runtime: &Runtime, place: Place) {
+        if self.used(runtime).is_none() {
+            runtime.check_freed(std::ptr::from_ref(self).addr(), place);
+        }
+    }
+
     /// The number in this run, if it was used in it.
     #[inline]
     pub(crate) fn used(&self, runtime: &Runtime) -> Option<u32> {

@@ -30,7 +30,7 @@ use super::strength::Strengthened;
 use super::turns;
 use super::watchdog::{self, Pulse};
 use crate::builder::MAX_THREADS;
-use crate::failure::{Failure, FailureKind, SourcePlace};
+use crate::failure::{Failure, SourcePlace};
 
 /// Runs are numbered over all models of the process, so that a stamp names one run. A runtime takes many numbers at once.
 static RUNS: AtomicU64 = AtomicU64::new(1);
@@ -53,7 +53,7 @@ pub(super) fn without_worker(run: u64) -> u64 {
 }
 
 /// Rounds of a waiting loop in a row that have no event.
-const MOST_SILENT_ROUNDS: u32 = 10_000;
+pub(super) const MOST_SILENT_ROUNDS: u32 = 10_000;
 
 /// A place that ends rounds, as a number that is not 0.
 pub(crate) fn marker_of(place: Place) -> u32 {
@@ -120,6 +120,8 @@ pub(crate) struct Runtime {
     pub(crate) lasting: Cell<bool>,
     /// Loops that say that they wait are waited for, see `Builder::fair`.
     pub(crate) fair: Cell<bool>,
+    /// The thread that stops before an access to plain memory, and which of its accesses that is, from 1 on.
+    pub(crate) stops_at: Cell<Option<(u32, u32)>>,
     /// Operations that are made stronger.
     pub(crate) strengthened: Strengthened,
     pub(crate) thread: Cell<u32>,
@@ -178,6 +180,7 @@ impl Runtime {
             notes_origins: Cell::new(false),
             lasting: Cell::new(true),
             fair: Cell::new(false),
+            stops_at: Cell::new(None),
             strengthened: Strengthened::default(),
             thread: Cell::new(0),
             model,
@@ -479,18 +482,6 @@ impl Runtime {
         if silent_rounds >= MOST_SILENT_ROUNDS {
             self.fail_silent_loop(place);
         }
-    }
-
-    /// Nobody else can run while a thread waits without an event, so it would wait for ever.
-    #[cold]
-    fn fail_silent_loop(&self, place: Place) -> ! {
-        let thread = self.thread.get();
-        let message = format!(
-            "thread {thread} goes round a waiting loop without looking at anything that weakspot can see: it has been \
-             round {MOST_SILENT_ROUNDS} times. If it waits for an atomic, a lock or a channel of `std`, use weakspot's"
-        );
-        let failure = Failure::new(FailureKind::TooLong, message).of_thread(thread).at(Some(place.into()));
-        self.fail_with(failure)
     }
 
     /// Notes that the event of a thread happens.

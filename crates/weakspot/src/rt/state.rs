@@ -12,6 +12,7 @@ use super::objects::Object;
 use super::poison;
 use super::script::Script;
 use super::slot::Homes;
+use super::suspects::Suspect;
 use super::tracked::Unfinished;
 
 /// The number of a thread by its parent and how many that had started before.
@@ -41,6 +42,8 @@ pub(crate) struct State {
     pub(crate) open: Vec<Unfinished>,
     /// What threads have allocated in this run, in order.
     pub(crate) births: Vec<Birth>,
+    /// What was freed that others may have used, in order.
+    pub(super) suspects: Vec<Suspect>,
     /// What is known to happen next.
     pub(crate) script: Script,
     /// Flags of locks that were asked for or set.
@@ -69,6 +72,7 @@ impl State {
             endless: Vec::new(),
             open: Vec::new(),
             births: Vec::new(),
+            suspects: Vec::new(),
             script: Script::default(),
             seen_flags: Vec::new(),
             kept: Vec::new(),
@@ -108,5 +112,6 @@ impl State {
         self.endless.clear();
         self.open.clear();
         self.births.clear();
+        self.suspects.clear();
     }
 }

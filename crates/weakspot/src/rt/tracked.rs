@@ -19,6 +19,14 @@ pub struct Tracked {
 }
 
 const NUMBER_BITS: u32 = 24;
+/// The bit that tells plain memory from what has a [`Stamp`]; those below are its number.
+const PLAIN: u64 = 1 << (NUMBER_BITS - 1);
+
+/// The plain memory that a stamp of the run is of, or else the object.
+#[allow(dead_code, reason = "asked where what is freed is known")]
+pub(super) fn number_of(stamp: u64) -> Result<u32, u32> {
+    if stamp & PLAIN != 0 { Ok((stamp & (PLAIN - 1)) as u32) } else { Err(Stamp::object_of(stamp)) }
+}
 
 impl Tracked {
     /// Memory that nobody has accessed.
@@ -36,11 +44,13 @@ impl Tracked {
     pub(crate) fn begin(&self, writes: bool) -> Open {
         let place = Location::caller();
         let (thread, events) = current().map_or((0, 0), |runtime| {
+            runtime.come_to_plain(place);
             self.access(runtime, writes, place);
             self.note_begin(runtime, writes, place);
             (runtime.thread.get(), runtime.state().log.len())
         });
-        Open { memory: self.alias(), thread, writes, events, place }
+        let address = std::ptr::from_ref(self).addr();
+        Open { memory: self.alias(), address, thread, writes, events, place }
     }
 
     /// An access begins that takes time: two of one thread that overlap must both read.
@@ -66,6 +76,7 @@ impl Tracked {
     #[track_caller]
     pub fn read(&self) {
         if let Some(runtime) = current() {
+            runtime.come_to_plain(Location::caller());
             self.access(runtime, false, Location::caller());
         }
     }
@@ -74,6 +85,7 @@ impl Tracked {
     #[track_caller]
     pub fn write(&self) {
         if let Some(runtime) = current() {
+            runtime.come_to_plain(Location::caller());
             self.access(runtime, true, Location::caller());
         }
     }
@@ -91,11 +103,11 @@ impl Tracked {
         let race = {
             let mut state = runtime.state();
             let plain = if stamp >> NUMBER_BITS == run {
-                (stamp & ((1 << NUMBER_BITS) - 1)) as u32
+                (stamp & (PLAIN - 1)) as u32
             } else {
                 let birth = state.birth_at(std::ptr::from_ref(self).addr());
                 let plain = state.causality.add_plain(birth.unwrap_or(NO_BIRTH));
-                let new = run << NUMBER_BITS | u64::from(plain);
+                let new = run << NUMBER_BITS | PLAIN | u64::from(plain);
                 if runtime.company.get() == Company::Alone {
                     self.stamp.store(new, Ordering::Relaxed);
                 } else if runtime.is_foreign(stamp >> NUMBER_BITS)
@@ -106,7 +118,8 @@ impl Tracked {
                 }
                 plain
             };
-            match state.causality.access(thread, plain, writes, moment) {
+            let ordinal = state.lanes[thread as usize].plains;
+            match state.causality.access(thread, plain, (writes, ordinal), moment) {
                 Ok(()) => None,
                 Err(Racing::Access(other)) => Some(Failure::race(thread, writes, moment, other)),
                 Err(Racing::Making(birth)) => {
@@ -121,6 +134,22 @@ impl Tracked {
 }
 
 impl Runtime {
+    /// The current thread is about to access plain memory. If it is to stop here, that is an event.
+    fn come_to_plain(&self, place: Place) {
+        if self.is_free() {
+            return;
+        }
+        let thread = self.thread.get();
+        let ordinal = {
+            let plains = &mut self.state().lanes[thread as usize].plains;
+            *plains += 1;
+            *plains
+        };
+        if self.stops_at.get() == Some((thread, ordinal)) {
+            self.post(Operation::Choose(1), "is about to use a cell", place);
+        }
+    }
+
     /// Now.
     fn plain_moment(&self, place: Place) -> PlainMoment {
         PlainMoment { place, events: self.state().log.len() as u32 }
@@ -147,6 +176,8 @@ impl Unfinished {
 pub(crate) struct Open {
     /// The memory, which may be gone when the access ends.
     memory: Tracked,
+    /// Where it is.
+    address: usize,
     /// Whose it is, wherever it ends.
     thread: u32,
     writes: bool,
@@ -160,6 +191,8 @@ impl Open {
     #[track_caller]
     pub(crate) fn use_now(&self) {
         if let Some(runtime) = current() {
+            runtime.come_to_plain(Location::caller());
+            runtime.check_freed(self.address, Location::caller());
             self.memory.access(runtime, self.writes, Location::caller());
         }
     }

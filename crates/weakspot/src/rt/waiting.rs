@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::Place;
 use super::lane::{Happened, Lane, Operation, call_of};
-use super::runtime::Runtime;
+use super::runtime::{MOST_SILENT_ROUNDS, Runtime};
 use super::state::State;
 use crate::failure::{Failure, FailureKind};
 use crate::timeline::thread_name;
@@ -33,6 +33,18 @@ struct Holder {
 }
 
 impl Runtime {
+    /// Nobody else can run while a thread waits without an event, so it would wait for ever.
+    #[cold]
+    pub(super) fn fail_silent_loop(&self, place: Place) -> ! {
+        let thread = self.thread.get();
+        let message = format!(
+            "thread {thread} goes round a waiting loop without looking at anything that weakspot can see: it has been \
+             round {MOST_SILENT_ROUNDS} times. If it waits for an atomic, a lock or a channel of `std`, use weakspot's"
+        );
+        let failure = Failure::new(FailureKind::TooLong, message).of_thread(thread).at(Some(place.into()));
+        self.fail_with(failure)
+    }
+
     /// Nobody can go on.
     pub(crate) fn deadlock(&self) -> Failure {
         self.state().note_endless_waits();

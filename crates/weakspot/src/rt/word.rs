@@ -86,6 +86,7 @@ impl Word {
             (value, effect)
         };
         let old = runtime.blocking_rmw(object, manner, &probe, what, place);
+        self.stamp.check_freed(runtime, place);
         let written = match probe(Some(old)).1 {
             Effect::Writes(new) => {
                 self.value.store(new, Ordering::Relaxed);
@@ -132,7 +133,9 @@ impl Word {
     pub(crate) fn look(&self, what: &'static str, sync: Sync) -> u64 {
         let (runtime, place) = (current().expect("a state word is looked at inside a model only"), Location::caller());
         let object = self.object_at(runtime, place);
-        runtime.look(object, || self.value.load(Ordering::Relaxed), what, sync, place)
+        let seen = runtime.look(object, || self.value.load(Ordering::Relaxed), what, sync, place);
+        self.stamp.check_freed(runtime, place);
+        seen
     }
 
     /// One event that only reads, and is a full fence.

@@ -93,6 +93,7 @@ impl Lock {
             Some(runtime) => {
                 let object = self.object(runtime, data, place);
                 runtime.lock(object, "Mutex::lock", place);
+                self.stamp.check_freed(runtime, place);
                 Held::Model { object }
             }
         };
@@ -114,7 +115,9 @@ impl Lock {
             }
             Some(runtime) => {
                 let object = self.object(runtime, data, place);
-                if !runtime.try_lock(object, "Mutex::try_lock", place) {
+                let taken = runtime.try_lock(object, "Mutex::try_lock", place);
+                self.stamp.check_freed(runtime, place);
+                if !taken {
                     return None;
                 }
                 Held::Model { object }

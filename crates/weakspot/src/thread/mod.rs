@@ -227,11 +227,12 @@ impl Runtime {
         {
             let state = &mut *self.state();
             let births = state.births.len();
+            let joined = state.lanes[self.thread.get() as usize].joined;
             state.causality.start(self.thread.get(), child);
             let lane = &mut state.lanes[child as usize];
             (lane.end, lane.name, lane.place, lane.what) = (end, builder.name, place, "begin");
             lane.operation = Operation::Begin(birth);
-            (lane.parent, lane.births_of_parent) = (self.thread.get(), births);
+            (lane.parent, lane.births_of_parent, lane.joined) = (self.thread.get(), births, joined);
         }
         self.add_routine(child, stack, body);
         child
@@ -246,7 +247,10 @@ impl Runtime {
         if self.is_free() {
             while !self.has_ended(child) && self.give_way() {}
         } else {
-            self.state().causality.join(self.thread.get(), child);
+            let state = &mut *self.state();
+            state.causality.join(self.thread.get(), child);
+            let joined = state.lanes[child as usize].joined | 1 << child;
+            state.lanes[self.thread.get() as usize].joined |= joined;
         }
     }
 

@@ -3,13 +3,48 @@
 //! Something comes before something else in every order if who did the latter knew all that was known to who did the former.
 //! (What the doer itself had done by then is part of that.) So to write down a clock is enough, whoever acts.
 
-use super::{Causality, Deed, LANES};
+use super::{Access, Causality, Deed, Done, LANES};
 
 /// A question that need not be answered, and what was known to who asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Question(u32);
 
+/// What a thread knew, and how much had been done by then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Marked {
+    knew: Question,
+    done: usize,
+}
+
 impl Causality {
+    /// What the thread knows now.
+    pub(crate) fn mark_here(&mut self, thread: u32) -> Marked {
+        Marked { knew: self.mark(thread), done: self.done.len() }
+    }
+
+    /// Did the last use of an object by a thread before this happen before it?
+    pub(crate) fn knew_use(&mut self, marked: Marked, thread: u32, object: u32) -> bool {
+        self.catch_up();
+        let is_use = |done: &&Done| (done.thread, done.other) == (thread, object) && done.deed.accesses().is_some();
+        let last = self.done[..marked.done].iter().rev().find(is_use);
+        last.is_none_or(|last| self.asked.entry(marked.knew.0, thread) >= last.time)
+    }
+
+    /// The same for an access to plain memory.
+    pub(crate) fn knew_access(&mut self, marked: Marked, access: &Access) -> bool {
+        self.catch_up();
+        self.asked.entry(marked.knew.0, access.thread) >= access.time
+    }
+
+    /// The last accesses of threads to plain memory: the last write, and the reads since.
+    pub(crate) fn accesses_of(&self, plain: u32) -> impl Iterator<Item = Access> {
+        let known = self.plains.get(plain as usize);
+        let reads = std::iter::successors(known.and_then(|plain| self.reads.get(plain.reads as usize)), |read| {
+            self.reads.get(read.previous as usize)
+        });
+        known.and_then(|plain| plain.write).into_iter().chain(reads.map(|read| read.access))
+    }
+
     /// Does everything that was released to an object happen before what the thread does next? To be answered later.
     pub(crate) fn ask(&mut self, thread: u32, object: u32) -> Question {
         self.question(Deed::Ask, thread, object)

@@ -39,7 +39,7 @@ mod layout;
 #[path = "wide.rs"]
 mod layout;
 
-pub(crate) use layout::{Homes, Slot, is_token_of, token_of_run};
+pub(crate) use layout::{Homes, Slot, is_token_of, object_of, token_of_run};
 
 /// The memory of an atomic, as bits.
 pub(crate) trait Memory {

@@ -45,6 +45,11 @@ pub(crate) fn is_token_of(bits: u64, token_of_run: u64) -> bool {
     bits & !(BORN | (BORN - 1)) == token_of_run
 }
 
+/// The object of such a token.
+pub(crate) fn object_of(bits: u64, token_of_run: u64) -> Option<u32> {
+    is_token_of(bits, token_of_run).then_some((bits & (BORN - 1)) as u32)
+}
+
 fn is_token(bits: u64) -> bool {
     bits & TAG_MASK == TAG
 }
@@ -125,6 +130,14 @@ impl<M: Memory> Slot<M> {
             return Found { object: (bits & (BORN - 1)) as u32, is_born: bits & BORN != 0 };
         }
         self.first_use(runtime, place)
+    }
+
+    /// A thread that had stopped before its access to this object goes on: is the atomic still where it was?
+    #[inline]
+    pub(crate) fn check_freed(&self, runtime: &Runtime, place: Place) {
+        if self.0.get() & !(BORN | (BORN - 1)) != runtime.token.get() {
+            runtime.check_freed(self.address(), place);
+        }
     }
 
     /// The number in this run, if it was used in it.

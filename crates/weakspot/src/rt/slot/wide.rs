@@ -19,6 +19,12 @@ pub(crate) fn is_token_of(_bits: u64, _token_of_run: u64) -> bool {
     false
 }
 
+/// Nothing is.
+#[allow(dead_code, reason = "asked where what is freed is known")]
+pub(crate) fn object_of(_bits: u64, _token_of_run: u64) -> Option<u32> {
+    None
+}
+
 impl Stamp {
     /// Something is written outside of models: what models have done to it counts no more.
     fn written_outside(&self) {
@@ -66,6 +72,12 @@ impl<M> Slot<M> {
 
 #[allow(clippy::unused_self, reason = "the narrow layout needs it")]
 impl<M: Memory> Slot<M> {
+    /// A thread that had stopped before its access to this object goes on: is the atomic still where it was?
+    #[inline]
+    pub(crate) fn check_freed(&self, runtime: &Runtime, place: Place) {
+        self.stamp.check_freed(runtime, place);
+    }
+
     /// Reads, and writes what `new` says, outside of models: what was read.
     pub(crate) fn update_outside(&self, new: &dyn Fn(u64) -> Option<u64>) -> u64 {
         self.stamp.written_outside();

@@ -86,6 +86,12 @@ impl<'a, M: Memory> Access<'a, M> {
         self.slot.set(self.runtime, self.object, bits);
     }
 
+    /// The access has happened, after the thread has waited for its turn: the atomic must still have been there.
+    #[inline]
+    fn check_freed(&self) {
+        self.slot.check_freed(self.runtime, self.place);
+    }
+
     /// The access has happened: the making of the atomic must have happened before.
     #[inline]
     fn check_making(&self, writes: bool) {
@@ -112,9 +118,11 @@ impl<'a, M: Memory> Access<'a, M> {
                 break bits;
             }
             if let Some(bits) = self.runtime.load_again(self.again("load"), sync) {
+                self.check_freed();
                 return bits;
             }
         };
+        self.check_freed();
         self.runtime.synchronise_load(self.object, sync);
         self.check_making(false);
         bits
@@ -151,9 +159,10 @@ impl<'a, M: Memory> Access<'a, M> {
     fn store_anew(&self, bits: u64, interlocked: bool, sync: Sync) {
         while self.runtime.store(self.object, bits, interlocked, self.place).is_none() {
             if self.store_again(bits, interlocked, sync) {
-                return;
+                return self.check_freed();
             }
         }
+        self.check_freed();
         self.set(bits);
         if interlocked {
             self.runtime.synchronise_store(self.object, sync);
@@ -241,9 +250,11 @@ impl<'a, M: Memory> Access<'a, M> {
                 break old;
             }
             if let Some(old) = self.update_again(what, drains_all, syncs, new) {
+                self.check_freed();
                 return old;
             }
         };
+        self.check_freed();
         match new(old) {
             Some(bits) => {
                 self.set(bits);

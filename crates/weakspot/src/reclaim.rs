@@ -1,0 +1,217 @@
+//! Looks for executions in which what a thread has freed is used afterwards: see [`suspects`](crate::rt::suspects).
+
+use std::ops::ControlFlow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use weakspot_explore::buffered::Move;
+use weakspot_explore::graph::{EventKind, Graph, NONE};
+use weakspot_explore::linearise::{Lineariser, is_step};
+
+use crate::builder::Builder;
+use crate::failure::Failure;
+use crate::impact::schedule_text;
+use crate::judge::steps_of;
+use crate::replay::{self, Stop};
+use crate::rt::Place;
+use crate::rt::lane::{Happened, Operation};
+use crate::rt::runtime::Runtime;
+use crate::rt::suspects::LateUse;
+use crate::timeline::Timeline;
+
+/// How often the same two places are tried out in vain: something that is not seen orders them.
+const MOST_TRIES: u32 = 16;
+
+/// How often pairs of places were tried out, by their addresses.
+#[derive(Debug, Default)]
+pub(crate) struct Tried(FxHashMap<(usize, usize), u32>);
+
+impl Tried {
+    /// Is it worth while to try this out?
+    pub(crate) fn is_new(&mut self, late: &LateUse) -> bool {
+        self.0.get(&key_of(late)).is_none_or(|&times| times < MOST_TRIES)
+    }
+
+    pub(crate) fn note(&mut self, late: &LateUse) {
+        *self.0.entry(key_of(late)).or_default() += 1;
+    }
+}
+
+fn key_of(late: &LateUse) -> (usize, usize) {
+    let address = |place: Place| std::ptr::from_ref(place).addr();
+    (address(late.places.0), address(late.places.1))
+}
+
+/// An execution in which memory is used after it was freed.
+pub(crate) struct Found {
+    pub(crate) failure: Failure,
+    pub(crate) timeline: Timeline,
+    pub(crate) schedule: String,
+}
+
+/// Looks for one that is made of the run that is over, by these moves; its schedule begins with `model`. `Break`: the runtime has
+/// found out something that matters to the exploration, and everything begins anew.
+pub(crate) fn look(
+    builder: &Builder,
+    runtime: &Runtime,
+    model: &str,
+    tried: &mut Tried,
+    mut moves_of: impl FnMut(&LateUse) -> Option<Vec<Move>>,
+) -> ControlFlow<(), Option<Found>> {
+    let mut late: Vec<LateUse> = runtime.late_uses();
+    late.retain(|late| tried.is_new(late) && !runtime.is_ordered(late));
+    let possible: Vec<(LateUse, Vec<Move>)> =
+        late.into_iter().filter_map(|late| moves_of(&late).map(|moves| (late, moves))).collect();
+    for (late, moves) in possible {
+        tried.note(&late);
+        let stop: Option<Stop> = late.plain.map(|access| (late.user, access));
+        let schedule = model.to_owned() + &replay::with_stop(stop, &schedule_text(&moves));
+        let found = replay::uses_freed(builder, runtime, &schedule);
+        if runtime.counts.borrow().found {
+            return ControlFlow::Break(());
+        }
+        if let Some((failure, timeline)) = found {
+            return ControlFlow::Continue(Some(Found { failure, timeline, schedule }));
+        }
+    }
+    ControlFlow::Continue(None)
+}
+
+/// The moves after which what was freed is used, if the trace allows that the use comes after the free.
+pub(crate) fn moves_in(graph: &Graph, lineariser: &mut Lineariser, late: &LateUse) -> Option<Vec<Move>> {
+    let freed = step_of(graph, late.freer, late.freed_after.checked_sub(1)?)?;
+    // Of a cell: what comes after the use.
+    let after = step_of(graph, late.user, late.before);
+    if after.is_some_and(|after| graph.happens_before(after, freed)) {
+        return None;
+    }
+    let before = step_of(graph, late.user, late.before.checked_sub(1)?)?;
+    lineariser.linearise_both(graph, before, freed);
+    let steps = steps_of(graph, lineariser.order()).into_iter();
+    Some(steps.map(|(thread, choice)| Move::Step { thread, choice }).chain([used(late)]).collect())
+}
+
+/// The use, at last.
+fn used(late: &LateUse) -> Move {
+    Move::Step { thread: late.user as usize, choice: 0 }
+}
+
+/// The event of a thread of this number, as its log counts them.
+pub(crate) fn step_of(graph: &Graph, thread: u32, number: u32) -> Option<u32> {
+    let mut steps = Vec::new();
+    let mut id = graph.thread(thread as usize).last;
+    while id != NONE {
+        let event = graph.event(id);
+        if is_step(event) && !matches!(event.kind, EventKind::WaitWrite) {
+            steps.push(id);
+        }
+        id = event.po_prev;
+    }
+    steps.len().checked_sub(number as usize + 1).map(|at| steps[at])
+}
+
+/// The same for a schedule on the SC machine: the moves, and where the log tells of each.
+pub(crate) fn moves_of_schedule(
+    moves: &[Move],
+    told: &[Option<usize>],
+    log: &[Happened],
+    late: &LateUse,
+) -> Option<Vec<Move>> {
+    let event = |thread: u32, number: u32| {
+        let mut own = log.iter().enumerate().filter(|(_, happened)| happened.thread == thread);
+        own.nth(number as usize).map(|(at, _)| at)
+    };
+    let freed = event(late.freer, late.freed_after.checked_sub(1)?)?;
+    let after = event(late.user, late.before).unwrap_or(usize::MAX);
+    let mut later = Later::default();
+    let mut kept = Vec::new();
+    for (&what, told) in moves.iter().zip(told) {
+        let is_later = match told.map(|at| (at, &log[at])) {
+            Some((at, happened)) => later.has_to(happened, at == after),
+            None => later.threads.contains(&(what.thread() as u32)),
+        };
+        if !is_later {
+            kept.push(what);
+        }
+        if *told == Some(freed) {
+            return (!is_later).then(|| kept.into_iter().chain([used(late)]).collect());
+        }
+    }
+    None
+}
+
+/// What comes after something in the order of the trace.
+#[derive(Default)]
+struct Later {
+    threads: FxHashSet<u32>,
+    /// Objects, and whether they are written.
+    objects: FxHashMap<u32, bool>,
+}
+
+impl Later {
+    /// Does an event come after it, or is it the first?
+    fn has_to(&mut self, happened: &Happened, is_first: bool) -> bool {
+        let objects = objects_of(happened);
+        let conflicts =
+            |(object, writes): (u32, bool)| self.objects.get(&object).is_some_and(|&written| written || writes);
+        let is_later =
+            is_first || self.threads.contains(&happened.thread) || objects.into_iter().flatten().any(conflicts);
+        if is_later {
+            self.threads.insert(happened.thread);
+            for (object, writes) in objects.into_iter().flatten() {
+                *self.objects.entry(object).or_default() |= writes;
+            }
+        }
+        is_later
+    }
+}
+
+/// What an event is about, and whether it writes that.
+fn objects_of(happened: &Happened) -> [Option<(u32, bool)>; 2] {
+    let writes = match happened.operation {
+        Operation::Load(_) | Operation::Begin(_) | Operation::Join { .. } | Operation::Pass(_) => false,
+        Operation::Rmw { .. } => happened.written.is_some(),
+        _ => true,
+    };
+    let mutex = if let Operation::Wait { mutex, .. } = happened.operation { Some((mutex, true)) } else { None };
+    [happened.operation.object().map(|object| (object, writes)), mutex]
+}
+
+/// The same for an execution with store buffers: the thread stops before its use, and what was in its buffer by then reaches
+/// memory as before.
+pub(crate) fn moves_of_relaxed(moves: &[Move], log: &[Happened], late: &LateUse) -> Option<Vec<Move>> {
+    // Who goes to sleep makes a move of which the log does not tell.
+    if log.iter().any(|happened| matches!(happened.operation, Operation::Wait { .. })) {
+        return None;
+    }
+    let own: Vec<&Happened> = log.iter().filter(|happened| happened.is_step_of(late.user)).collect();
+    let (mut steps, mut freed_after, mut in_buffer) = (0, 0, 0);
+    let mut kept = Vec::new();
+    for &what in moves {
+        let is_kept = match what {
+            Move::Step { thread, .. } if thread == late.user as usize => {
+                let is_store = own.get(steps).is_some_and(|own| matches!(own.operation, Operation::Store(..)));
+                steps += 1;
+                in_buffer += u32::from(is_store && steps <= late.before as usize);
+                steps <= late.before as usize
+            }
+            // What it has stored after the use is not there.
+            Move::Commit { thread, cell: place } if thread == late.user as usize => {
+                let is_there = place < in_buffer;
+                in_buffer -= u32::from(is_there);
+                is_there
+            }
+            Move::Step { thread, .. } => {
+                freed_after += u32::from(thread == late.freer as usize);
+                true
+            }
+            Move::Commit { .. } => true,
+        };
+        if is_kept {
+            kept.push(what);
+        }
+        if freed_after == late.freed_after {
+            return Some(kept.into_iter().chain([used(late)]).collect());
+        }
+    }
+    None
+}
