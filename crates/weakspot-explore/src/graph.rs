@@ -25,7 +25,7 @@ use crate::system::CellId;
 
 use answers::{Answers, Change};
 use event::Order;
-pub use event::{Event, EventKind, Phase, Status, ThreadEnd};
+pub use event::{Event, EventKind, Manner, Phase, Status, ThreadEnd};
 pub(crate) use past::PastOrder;
 pub use rows::MOST_EVENTS;
 use rows::{Lanes, Rows, copy_row, join, join_masked, make_row};

@@ -169,7 +169,7 @@ impl Lineariser {
 /// read that waits for a mutex or a notification has not happened yet.
 pub fn is_step(event: &Event) -> bool {
     match event.kind {
-        EventKind::RmwRead { .. } => !event.has_write && !event.stuck,
+        EventKind::RmwRead(_) => !event.has_write && !event.stuck,
         EventKind::LockRead
         | EventKind::WaitRead
         | EventKind::WaitUnlock
@@ -188,9 +188,11 @@ pub fn observed(graph: &Graph, id: u32) -> Option<monitor::Event> {
     let operation = match event.kind {
         EventKind::Load => Operation::Load,
         EventKind::Store => Operation::Store,
-        EventKind::RmwRead { .. } if event.stuck => return None,
-        EventKind::RmwRead { looks: true, .. } => Operation::Load,
-        EventKind::RmwRead { drains_all, .. } if !event.has_write => Operation::Atomic { writes: false, drains_all },
+        EventKind::RmwRead(_) if event.stuck => return None,
+        EventKind::RmwRead(manner) if manner.looks() => Operation::Load,
+        EventKind::RmwRead(manner) if !event.has_write => {
+            Operation::Atomic { writes: false, drains_all: manner.drains_all() }
+        }
         EventKind::RmwWrite { drains_all } => Operation::Atomic { writes: true, drains_all },
         EventKind::LockWrite
         | EventKind::Unlock

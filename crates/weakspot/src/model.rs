@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weakspot_explore::graph::EventKind;
+use weakspot_explore::graph::{EventKind, Manner};
 use weakspot_explore::trust::{Divergence, Explorer, Subtree};
 
 use crate::builder::{Builder, FailOn};
@@ -387,7 +387,7 @@ fn kind_of(operation: Operation) -> Option<&'static str> {
     Some(kind_name(match operation {
         Operation::Load(_) => EventKind::Load,
         Operation::Store(..) | Operation::InterlockedStore(..) => EventKind::Store,
-        Operation::Rmw { drains_all, looks, .. } => EventKind::RmwRead { drains_all, looks },
+        Operation::Rmw { drains_all, looks, .. } => EventKind::RmwRead(Manner::new(drains_all, looks)),
         Operation::Lock(_) | Operation::TryLock(_) => EventKind::LockRead,
         Operation::Unlock(_) => EventKind::Unlock,
         Operation::Wait { .. } => EventKind::WaitRead,
@@ -400,7 +400,7 @@ fn kind_name(kind: EventKind) -> &'static str {
     match kind {
         EventKind::Load => "a load",
         EventKind::Store | EventKind::InterlockedStore => "a store",
-        EventKind::RmwRead { .. } | EventKind::RmwWrite { .. } => "a read-modify-write",
+        EventKind::RmwRead(_) | EventKind::RmwWrite { .. } => "a read-modify-write",
         EventKind::LockRead | EventKind::LockWrite => "the acquisition of a mutex",
         EventKind::Unlock | EventKind::WaitUnlock => "the release of a mutex",
         EventKind::WaitRead | EventKind::WaitWrite | EventKind::WakeRead | EventKind::WakeWrite => "a wait",

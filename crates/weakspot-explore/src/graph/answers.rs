@@ -25,6 +25,17 @@ pub(super) struct Change {
     pub(super) first: u32,
 }
 
+/// What becomes of the witness when rows change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It stays one, or there is none.
+    Same,
+    /// Its store is not pending any more.
+    Clear,
+    /// Nobody knows.
+    Open,
+}
+
 /// What was known before rows changed.
 #[derive(Debug, Clone, Copy)]
 struct Aside {
@@ -75,6 +86,8 @@ pub(super) struct Answers {
     overtaken: Cell<Place>,
     /// An access that had one, or [`NONE`]: where to look first for a new witness. (It may be gone.)
     hint: Cell<u32>,
+    /// It has none any more: the change that is put aside last has taken it.
+    hint_is_clear: Cell<bool>,
     /// Another one, that was found when the first had none any more.
     second_hint: Cell<u32>,
     /// The first event that changed rows and was not put aside, because it left the witness alone, or [`NONE`].
@@ -93,6 +106,7 @@ impl Default for Answers {
             witness: Cell::new(NONE),
             overtaken: Cell::new((NONE, NONE)),
             hint: Cell::new(NONE),
+            hint_is_clear: Cell::new(false),
             second_hint: Cell::new(NONE),
             unnoted: NONE,
             clear_load: Cell::new(ClearLoad::NOTHING),
@@ -192,21 +206,22 @@ impl Answers {
     /// The accesses that a change concerns may get other answers, or only lose their pending stores if those that are
     /// clear stay so.
     #[inline]
-    pub(super) fn put_aside_for(&mut self, change: Change, keeps_witness: bool, keeps_clear: bool) {
+    pub(super) fn put_aside_for(&mut self, change: Change, witness_after: Fate, keeps_clear: bool) {
         let (clear, told, witness) = (self.clear.get(), self.told.get(), self.witness.get());
         self.aside.push(Aside { change, clear, told, witness, overtaken: self.overtaken.get() });
         if !keeps_clear {
             self.clear.set(clear.min(change.first));
             self.told.set(told.min(change.first));
         }
-        if !keeps_witness {
-            self.lose_witness();
+        if witness_after != Fate::Same {
+            self.lose_witness(witness_after == Fate::Clear);
         }
     }
 
     #[inline]
-    fn lose_witness(&self) {
+    fn lose_witness(&self, is_clear: bool) {
         self.hint.set(self.witness.replace(NONE));
+        self.hint_is_clear.set(is_clear);
     }
 
     /// Only `len` events are left, and before the next one something had been put aside so often.
@@ -237,6 +252,7 @@ impl Answers {
 
     fn undo(&mut self, aside: &Aside, len: u32, concerns: impl Fn(&Change, u32) -> bool) {
         let &Aside { change, clear, told, witness, overtaken } = aside;
+        self.hint_is_clear.set(false);
         self.told.set(self.told.get().min(change.first).max(told));
         let now = self.witness.get();
         if witness != NONE {
@@ -249,7 +265,7 @@ impl Answers {
         }
         self.clear.set(self.clear.get().min(change.first).max(clear));
         if now < len && concerns(&change, now) {
-            self.lose_witness();
+            self.lose_witness(false);
         }
     }
 
@@ -264,6 +280,7 @@ impl Answers {
         self.tells.set(other.tells.get());
         self.set_witness(witness, other.overtaken.get());
         self.hint.set(hint);
+        self.hint_is_clear.set(false);
         self.second_hint.set(NONE);
     }
 
@@ -330,7 +347,10 @@ impl Answers {
     ) {
         let hint = self.hint.replace(NONE);
         if let Some(event) = accesses.get(hint as usize) {
-            if interest(event)
+            let is_clear = self.hint_is_clear.get();
+            debug_assert!(!is_clear || !interest(event) || pending(hint).is_none(), "its store has been noticed");
+            if !is_clear
+                && interest(event)
                 && let Some(store) = pending(hint)
             {
                 return self.set_witness(hint, store);

@@ -57,7 +57,7 @@ impl Event {
 fn counts(read: &Event) -> bool {
     match read.kind {
         EventKind::Load => true,
-        EventKind::RmwRead { looks, .. } => looks || !read.has_write,
+        EventKind::RmwRead(manner) => manner.looks() || !read.has_write,
         _ => false,
     }
 }
@@ -98,11 +98,11 @@ impl Graph {
         let Event { kind, po_prev, read_prev, has_write, .. } = *event;
         let before = match kind {
             // The monitor sees an atomic that writes at its write, and one that has looked before: after that nothing is pending.
-            EventKind::RmwRead { looks: false, .. } if has_write => return None,
+            EventKind::RmwRead(manner) if has_write && !manner.looks() => return None,
             EventKind::RmwWrite { .. } if self.event(po_prev).is_load() => return None,
             // What the thread did before the atomic began.
             EventKind::RmwWrite { .. } => self.event(po_prev).po_prev,
-            EventKind::Load | EventKind::RmwRead { .. } | EventKind::Store | EventKind::InterlockedStore => po_prev,
+            EventKind::Load | EventKind::RmwRead(_) | EventKind::Store | EventKind::InterlockedStore => po_prev,
             _ => return None,
         };
         if before == NONE {
@@ -235,13 +235,12 @@ impl Graph {
             let event = self.event(id);
             match event.kind {
                 EventKind::Load
-                | EventKind::RmwRead { looks: true, .. }
                 | EventKind::Store
                 | EventKind::Choose
                 | EventKind::LeaveCritical
                 | EventKind::Misuse => {}
-                EventKind::RmwRead { drains_all: false, .. } | EventKind::RmwWrite { drains_all: false }
-                    if event.cell != cell => {}
+                EventKind::RmwRead(manner) if manner.looks() || !manner.drains_all() && event.cell != cell => {}
+                EventKind::RmwWrite { drains_all: false } if event.cell != cell => {}
                 EventKind::Fence(FenceKind::StoreStore) => held_back_after = event.index,
                 _ => return true,
             }
@@ -321,8 +320,8 @@ impl Graph {
             let event = self.event(id);
             let commits = match event.kind {
                 EventKind::Store => self.is_noticed(id, past),
-                EventKind::RmwRead { looks: true, .. } => false,
-                EventKind::RmwRead { .. } | EventKind::RmwWrite { .. } => self.stores_before(id, event.cell, after),
+                EventKind::RmwRead(manner) if manner.looks() => false,
+                EventKind::RmwRead(_) | EventKind::RmwWrite { .. } => self.stores_before(id, event.cell, after),
                 _ => false,
             };
             if commits {

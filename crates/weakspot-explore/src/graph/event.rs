@@ -14,12 +14,7 @@ pub enum EventKind {
     /// A plain write that waits until it is in memory.
     InterlockedStore,
     /// The read of an atomic.
-    RmwRead {
-        /// Waits for the whole own buffer under PSO too.
-        drains_all: bool,
-        /// A plain load, which waits for nothing. If a write follows, that waits.
-        looks: bool,
-    },
+    RmwRead(Manner),
     /// The write of an atomic, if it writes.
     RmwWrite {
         /// Waits for the whole own buffer under PSO too.
@@ -59,6 +54,43 @@ pub enum EventKind {
     Misuse,
 }
 
+/// What the read of an atomic waits for. (One byte: kinds of events are copied and compared all the time.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Manner {
+    /// For the own stores to its cell; under TSO for the whole own buffer.
+    Own,
+    /// For the whole own buffer under PSO too.
+    All,
+    /// A plain load, which waits for nothing. If a write follows, that waits for the own stores to its cell.
+    LookThenOwn,
+    /// The same, and the write waits for the whole own buffer.
+    LookThenAll,
+}
+
+impl Manner {
+    /// Of an atomic that waits for the whole own buffer, or looks before it acts.
+    pub fn new(drains_all: bool, looks: bool) -> Self {
+        match (drains_all, looks) {
+            (false, false) => Self::Own,
+            (true, false) => Self::All,
+            (false, true) => Self::LookThenOwn,
+            (true, true) => Self::LookThenAll,
+        }
+    }
+
+    /// Does the atomic wait for the whole own buffer under PSO too?
+    #[inline]
+    pub fn drains_all(self) -> bool {
+        matches!(self, Self::All | Self::LookThenAll)
+    }
+
+    /// Is the read a plain load?
+    #[inline]
+    pub fn looks(self) -> bool {
+        matches!(self, Self::LookThenOwn | Self::LookThenAll)
+    }
+}
+
 impl EventKind {
     /// Does it read a cell?
     #[inline]
@@ -66,7 +98,7 @@ impl EventKind {
         matches!(
             self,
             Self::Load
-                | Self::RmwRead { .. }
+                | Self::RmwRead(_)
                 | Self::LockRead
                 | Self::WaitRead
                 | Self::WakeRead
@@ -161,7 +193,7 @@ impl Event {
     /// not have acted.
     #[inline]
     pub fn is_load(&self) -> bool {
-        self.kind == EventKind::Load || matches!(self.kind, EventKind::RmwRead { looks: true, .. }) && !self.stuck
+        self.kind == EventKind::Load || matches!(self.kind, EventKind::RmwRead(manner) if manner.looks()) && !self.stuck
     }
 }
 
@@ -188,7 +220,7 @@ impl EventKind {
             return Order::Store;
         }
         match self {
-            Self::RmwRead { looks: true, .. } => Order::Load,
+            Self::RmwRead(manner) if manner.looks() => Order::Load,
             Self::Fence(FenceKind::StoreStore) | Self::Choose | Self::LeaveCritical | Self::Misuse => Order::Local,
             _ => Order::Interlocked,
         }

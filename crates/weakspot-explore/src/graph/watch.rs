@@ -9,7 +9,7 @@
 //! What is known is kept beside the graph (`answers`), put aside when such a row changes, and taken back when the event
 //! that changed the row is removed. A revisit makes a new graph; an access whose past is the same there keeps its answer.
 
-use super::answers::{Change, ClearLoad, Place};
+use super::answers::{Change, ClearLoad, Fate, Place};
 use super::{Event, EventKind, Graph, NONE, Status};
 use crate::graph::rows::{LANES, exceeds, make_row};
 use crate::monitor::Finding;
@@ -260,15 +260,23 @@ impl Graph {
         let witness = self.answers.witness();
         let tells = self.answers.tells();
         let knows_clear = self.answers.knows_clear();
-        let keeps_witness =
-            witness == NONE || tells && (!self.happens_before(from, witness) || alone && self.keeps_witness(from));
-        let keeps_clear = knows_clear && self.keeps_clear(from, alone);
+        let brings_loads_only = alone && self.brings_loads_only(from);
+        let keeps_witness = witness == NONE
+            || tells && (!self.happens_before(from, witness) || brings_loads_only && self.keeps_witness(from));
+        let keeps_clear = knows_clear && (brings_loads_only || self.keeps_clear(from));
         if keeps_clear && keeps_witness && !tells {
             return;
         }
+        // If only loads come, what took the store of a witness is that one of them notices it or a later store of its thread.
+        // Under PSO that may be a store which does not drag it along.
+        let fate = match (keeps_witness, brings_loads_only, self.watching) {
+            (true, ..) => Fate::Same,
+            (false, true, Watching::Operational(MemoryModel::Tso)) => Fate::Clear,
+            (false, ..) => Fate::Open,
+        };
         let &Event { thread, index, .. } = self.event(from);
         let first = if knows_clear { self.trail[unchanged..].iter().fold(NONE, |first, &id| first.min(id)) } else { 0 };
-        self.answers.put_aside_for(Change { after: (thread, index), first }, keeps_witness, keeps_clear);
+        self.answers.put_aside_for(Change { after: (thread, index), first }, fate, keeps_clear);
     }
 
     /// Does an access that comes after `from` keep its pending store? If only loads come before it that did not, SOBER's
@@ -281,12 +289,12 @@ impl Graph {
     }
 
     /// Does no access get a pending store that had none? So it is if the newest event brings loads only; and for the
-    /// operational question if it is a load that brings more, and every store among that has been committed.
+    /// operational question, which is asked here, if it is a load that brings more, and every store among that has been
+    /// committed.
     #[inline]
-    fn keeps_clear(&self, from: u32, alone: bool) -> bool {
-        alone && self.brings_loads_only(from)
-            || self.events[self.events.len() - 1].kind == EventKind::Load
-                && matches!(self.watching, Watching::Operational(model) if !self.brings_pending(from, model))
+    fn keeps_clear(&self, from: u32) -> bool {
+        self.events[self.events.len() - 1].kind == EventKind::Load
+            && matches!(self.watching, Watching::Operational(model) if !self.brings_pending(from, model))
     }
 
     /// Is the newest event a load, and nothing but loads among those of its thread that `from`, which it comes before, does

@@ -355,8 +355,9 @@ fn placed(graph: &Graph, system: &Interpreter<'_>, id: u32) -> Option<Placed> {
     let happening = match event.kind {
         EventKind::Load => Happening { read: Some(event.value), ..quiet(Kind::Load, event.cell) },
         EventKind::Store => Happening { written: Some(event.value), ..quiet(Kind::Store, event.cell) },
-        EventKind::RmwRead { drains_all, .. } => {
-            Happening { read: Some(event.value), ..quiet(Kind::Rmw { writes: false, drains_all }, event.cell) }
+        EventKind::RmwRead(manner) => {
+            let kind = Kind::Rmw { writes: false, drains_all: manner.drains_all() };
+            Happening { read: Some(event.value), ..quiet(kind, event.cell) }
         }
         EventKind::RmwWrite { drains_all } => Happening {
             read: Some(graph.event(event.po_prev).value),

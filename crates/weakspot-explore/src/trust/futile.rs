@@ -175,7 +175,7 @@ impl<S: System> Explorer<'_, S> {
         self.all_of_round(first, last, |id| {
             match self.graph().event(id).kind {
                 EventKind::Store => stores = true,
-                EventKind::RmwRead { looks: true, .. } => {}
+                EventKind::RmwRead(manner) if manner.looks() => {}
                 EventKind::Load | EventKind::Choose | EventKind::LeaveCritical => {}
                 _ => fences = true,
             }
@@ -192,7 +192,7 @@ impl<S: System> Explorer<'_, S> {
     fn begins_in_order(&self, first: u32) -> bool {
         let event = self.graph().event(first);
         match event.kind {
-            EventKind::RmwRead { drains_all, .. } => drains_all && event.has_write,
+            EventKind::RmwRead(manner) => manner.drains_all() && event.has_write,
             EventKind::LockRead => true,
             _ => false,
         }

@@ -409,7 +409,7 @@ impl<S: System> Explorer<'_, S> {
             let kind = match kind {
                 EventKind::Load => 0,
                 EventKind::Store | EventKind::InterlockedStore => 1,
-                EventKind::RmwRead { .. } => 2,
+                EventKind::RmwRead(_) => 2,
                 EventKind::RmwWrite { .. } => 3,
                 EventKind::Fence(_) => 4,
                 _ => 5,
@@ -535,8 +535,8 @@ impl<S: System> Explorer<'_, S> {
         Some(match event.kind {
             EventKind::Load => Step::load(event.cell, event.value),
             EventKind::Store | EventKind::InterlockedStore | EventKind::Unlock => Step::store(event.cell, event.value),
-            EventKind::RmwRead { .. } if event.has_write => return None,
-            EventKind::RmwRead { .. } => Step::atomic(event.cell, event.value, None),
+            EventKind::RmwRead(_) if event.has_write => return None,
+            EventKind::RmwRead(_) => Step::atomic(event.cell, event.value, None),
             EventKind::RmwWrite { .. } | EventKind::LockWrite | EventKind::NotifyWrite => {
                 Step::atomic(event.cell, before(), Some(event.value))
             }

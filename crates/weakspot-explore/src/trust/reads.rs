@@ -3,7 +3,7 @@
 use weakspot_model::ids::ThreadId;
 
 use super::{Alternative, Doomed, Explorer, FREE, HELD, Item, bit};
-use crate::graph::{Event, EventKind, NONE, Phase, Status};
+use crate::graph::{Event, EventKind, Manner, NONE, Phase, Status};
 use crate::system::{CellId, Misuse, Pending, System, Update};
 
 impl<S: System> Explorer<'_, S> {
@@ -39,9 +39,9 @@ impl<S: System> Explorer<'_, S> {
         match (pending, self.graph().thread(thread).phase) {
             (Pending::Load(_), _) => EventKind::Load,
             (Pending::Rmw { drains_all, .. }, _) => {
-                EventKind::RmwRead { drains_all, looks: self.system.looks(ThreadId::new(thread)) }
+                EventKind::RmwRead(Manner::new(drains_all, self.system.looks(ThreadId::new(thread))))
             }
-            (Pending::TryLock(_), _) => EventKind::RmwRead { drains_all: true, looks: false },
+            (Pending::TryLock(_), _) => EventKind::RmwRead(Manner::All),
             (Pending::Notify { .. }, _) => EventKind::NotifyRead,
             (Pending::Wait { .. }, Phase::Running) => EventKind::WaitRead,
             (Pending::Wait { .. }, Phase::Asleep) => EventKind::WakeRead,
@@ -161,13 +161,13 @@ impl<S: System> Explorer<'_, S> {
                 self.resume(thread, value);
                 true
             }
-            EventKind::RmwRead { .. } if matches!(pending, Pending::TryLock(_)) => {
+            EventKind::RmwRead(_) if matches!(pending, Pending::TryLock(_)) => {
                 let free = value == FREE;
                 let consistent = !free || self.write_part(thread, EventKind::LockWrite, read, HELD);
                 self.resume(thread, i64::from(free));
                 consistent
             }
-            EventKind::RmwRead { drains_all, .. } => self.update(thread, read, value, drains_all),
+            EventKind::RmwRead(manner) => self.update(thread, read, value, manner.drains_all()),
             EventKind::LockRead => {
                 let consistent = self.write_part(thread, EventKind::LockWrite, read, HELD);
                 self.graph_mut().thread_mut(thread).phase = Phase::Running;

@@ -39,11 +39,13 @@ pub(super) fn fits(event: &Event, pending: Pending) -> bool {
         | (EventKind::InterlockedStore, Pending::InterlockedStore { cell, .. })
         | (EventKind::Signal, Pending::Signal(cell))
         | (EventKind::Await, Pending::Await(cell))
-        | (EventKind::RmwRead { .. } | EventKind::LockWrite, Pending::TryLock(cell)) => cell == event.cell,
-        (
-            EventKind::RmwRead { drains_all, .. } | EventKind::RmwWrite { drains_all },
-            Pending::Rmw { cell, drains_all: now },
-        ) => (cell, now) == (event.cell, drains_all),
+        | (EventKind::RmwRead(_) | EventKind::LockWrite, Pending::TryLock(cell)) => cell == event.cell,
+        (EventKind::RmwRead(manner), Pending::Rmw { cell, drains_all: now }) => {
+            (cell, now) == (event.cell, manner.drains_all())
+        }
+        (EventKind::RmwWrite { drains_all }, Pending::Rmw { cell, drains_all: now }) => {
+            (cell, now) == (event.cell, drains_all)
+        }
         (EventKind::LockRead | EventKind::LockWrite, Pending::Lock(mutex) | Pending::Wait { mutex, .. })
         | (EventKind::Unlock, Pending::Unlock(mutex))
         | (EventKind::WaitUnlock, Pending::Wait { mutex, .. }) => mutex == event.cell,
@@ -173,7 +175,7 @@ impl<S: System> Explorer<'_, S> {
                     self.graph_mut().event_mut(id).value = value;
                 }
             }
-            (EventKind::RmwRead { .. } | EventKind::RmwWrite { .. }, Pending::Rmw { .. }) if !event.stuck => {
+            (EventKind::RmwRead(_) | EventKind::RmwWrite { .. }, Pending::Rmw { .. }) if !event.stuck => {
                 return self.update_again(id, &event, pending);
             }
             _ => {}
@@ -217,7 +219,7 @@ impl<S: System> Explorer<'_, S> {
         match event.kind {
             EventKind::Load | EventKind::Choose => self.system.resume(thread, event.value),
             EventKind::LockWrite => {
-                let tried = matches!(self.graph().event(event.po_prev).kind, EventKind::RmwRead { .. });
+                let tried = matches!(self.graph().event(event.po_prev).kind, EventKind::RmwRead(_));
                 self.system.resume(thread, i64::from(tried));
             }
             EventKind::Store
@@ -228,8 +230,8 @@ impl<S: System> Explorer<'_, S> {
             | EventKind::NotifyWrite
             | EventKind::Fence(_)
             | EventKind::LeaveCritical => self.system.resume(thread, 0),
-            EventKind::RmwRead { .. } if event.has_write || event.stuck => {}
-            EventKind::RmwRead { .. } => self.feed_update(thread, event.value),
+            EventKind::RmwRead(_) if event.has_write || event.stuck => {}
+            EventKind::RmwRead(_) => self.feed_update(thread, event.value),
             EventKind::RmwWrite { .. } => self.feed_update(thread, self.graph().event(event.po_prev).value),
             EventKind::Misuse => self.system.fail(thread, Misuse::NotHolding),
             EventKind::LockRead

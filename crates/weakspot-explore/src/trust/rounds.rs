@@ -394,7 +394,7 @@ impl<S: System> Explorer<'_, S> {
             let without_effect = match event.kind {
                 EventKind::Load | EventKind::Fence(_) => true,
                 EventKind::Choose => self.replays,
-                EventKind::RmwRead { .. } => !event.has_write || ends_silently && is_last,
+                EventKind::RmwRead(_) => !event.has_write || ends_silently && is_last,
                 EventKind::RmwWrite { .. } => ends_silently && is_last,
                 _ => false,
             };
@@ -437,7 +437,7 @@ impl<S: System> Explorer<'_, S> {
 }
 
 fn is_look(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Load | EventKind::RmwRead { .. })
+    matches!(kind, EventKind::Load | EventKind::RmwRead(_))
 }
 
 /// May a round with such an event be without consequence? A notification may if nobody waits for it.

@@ -27,8 +27,8 @@ fn again(event: &Event) -> Again {
         EventKind::Load => Step::Load,
         EventKind::Store => Step::Store,
         EventKind::InterlockedStore => Step::InterlockedStore,
-        EventKind::RmwRead { .. } | EventKind::LockRead if event.stuck => Step::Rest,
-        EventKind::RmwRead { drains_all, .. } if !event.has_write => Step::Rmw { drains_all, writes: false },
+        EventKind::RmwRead(_) | EventKind::LockRead if event.stuck => Step::Rest,
+        EventKind::RmwRead(manner) if !event.has_write => Step::Rmw { drains_all: manner.drains_all(), writes: false },
         EventKind::RmwWrite { drains_all } => Step::Rmw { drains_all, writes: true },
         EventKind::LockWrite => Step::Acquire,
         EventKind::Unlock => Step::Unlock,
@@ -38,7 +38,7 @@ fn again(event: &Event) -> Again {
         EventKind::Await => Step::Await,
         EventKind::Fence(kind) => Step::Fence(kind),
         EventKind::Choose => Step::Choose,
-        EventKind::RmwRead { .. }
+        EventKind::RmwRead(_)
         | EventKind::LockRead
         | EventKind::WaitWrite
         | EventKind::WaitUnlock

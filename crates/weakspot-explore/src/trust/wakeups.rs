@@ -79,7 +79,7 @@ impl<S: System> Explorer<'_, S> {
                 | EventKind::WaitRead
                 | EventKind::WaitWrite
                 | EventKind::WakeWrite => {}
-                EventKind::RmwRead { .. } if !event.has_write => {}
+                EventKind::RmwRead(_) if !event.has_write => {}
                 EventKind::WakeRead if event.has_write => {}
                 _ => return rounds,
             }
