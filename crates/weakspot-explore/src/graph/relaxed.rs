@@ -62,7 +62,7 @@ impl Graph {
     /// Is this a load that another thread's write serves?
     #[inline]
     pub(super) fn is_served_by_foreign(&self, event: &Event) -> bool {
-        event.is_load() && event.source != NONE && self.event(event.source).thread != event.thread
+        event.source != NONE && self.event(event.source).thread != event.thread && event.is_load()
     }
 
     /// Fig. 2: the store that could still be pending when a load comes that another thread's write serves, although it
