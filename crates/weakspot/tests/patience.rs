@@ -1,13 +1,15 @@
 //! Whoever waits for something that weakspot does not see waits for a while, and then says so. Here that is a short while.
 #![allow(clippy::unwrap_used)]
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::SeqCst;
-use weakspot::sync::{Mutex, OnceLock};
+use weakspot::sync::{Mutex, OnceLock, RwLock};
 use weakspot::{Builder, Report};
 
 fn be_impatient() {
@@ -150,11 +152,12 @@ fn a_model_that_waits_for_another_one_says_so() {
     assert!(report.failure.is_none(), "{report}");
 }
 
-/// To leave an execution in the middle could leave half a change behind, where nothing is put back. So both wait.
-#[test]
-fn a_model_that_has_changed_what_is_not_put_back_does_not_make_way() {
+/// A model changes something, waits for ordinary code that waits for the model, and changes it back.
+fn changes_meanwhile(
+    change: impl Fn() + Send + Sync + 'static,
+    change_back: impl Fn() + Send + Sync + 'static,
+) -> Report {
     static HELD: Mutex<u64> = Mutex::new(0);
-    static LIST: Mutex<Vec<u64>> = Mutex::new(Vec::new());
     static USED: Mutex<u64> = Mutex::new(0);
     be_impatient();
     let (held, is_held) = channel();
@@ -169,18 +172,66 @@ fn a_model_that_has_changed_what_is_not_put_back_does_not_make_way() {
     });
     is_held.recv().unwrap();
     let report = Builder::default().check(move || {
-        LIST.lock().unwrap().push(1);
+        change();
         *USED.lock().unwrap() += 1;
         if let Some(came) = came.lock().unwrap().take() {
             came.send(()).unwrap();
         }
         *HELD.lock().unwrap() += 1;
-        assert_eq!(LIST.lock().unwrap().pop(), Some(1));
+        change_back();
     });
     ordinary.join().unwrap();
-    let message = message_of(&report);
-    assert!(message.starts_with("ordinary code, outside of this model"), "{message}");
-    let why = message.split_once("each other. ").unwrap().1;
-    let start = "The execution would make way, but it has changed what the lock at crates/weakspot/tests/patience.rs:";
-    assert!(why.starts_with(start) && why.ends_with(" holds, and that is not put back"), "{message}");
+    report
+}
+
+/// To leave an execution in the middle could leave half a change behind, where nothing is put back. So both wait.
+#[test]
+fn a_model_that_has_changed_what_is_not_put_back_does_not_make_way() {
+    static LIST: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    // What is changed by those who only read.
+    static BOTH: RwLock<(AtomicU8, Vec<u64>)> = RwLock::new((AtomicU8::new(0), Vec::new()));
+    let captured = Arc::new(Mutex::new(Cell::new(0)));
+    weakspot::model({
+        let captured = captured.clone();
+        move || drop(captured.lock())
+    });
+    let set_captured = |value: u8| {
+        let captured = captured.clone();
+        move || assert_ne!(captured.lock().unwrap().replace(value), value)
+    };
+    let set_both = |value| move || assert_ne!(BOTH.read().unwrap().0.swap(value, SeqCst), value);
+    let reports = [
+        changes_meanwhile(|| LIST.lock().unwrap().push(1), || assert_eq!(LIST.lock().unwrap().pop(), Some(1))),
+        changes_meanwhile(set_captured(1), set_captured(0)),
+        changes_meanwhile(set_both(1), set_both(0)),
+    ];
+    for report in reports {
+        let message = message_of(&report);
+        assert!(message.starts_with("ordinary code, outside of this model"), "{message}");
+        let why = message.split_once("each other. ").unwrap().1;
+        let start =
+            "The execution would make way, but it has changed what the lock at crates/weakspot/tests/patience.rs:";
+        assert!(why.starts_with(start) && why.ends_with(" holds, and that is not put back"), "{message}");
+    }
+}
+
+/// Nor does one that has poisoned a lock that the closure has captured. One that has only looked does.
+#[test]
+fn a_model_that_has_poisoned_what_it_has_captured_does_not_make_way() {
+    let captured = Arc::new(Mutex::new(0_u8));
+    let used = captured.clone();
+    weakspot::model(move || drop(used.lock()));
+    let (looks, poisons, clears) = (captured.clone(), captured.clone(), captured.clone());
+    let report = changes_meanwhile(move || assert_eq!(*looks.lock().unwrap(), 0), || ());
+    assert!(report.failure.is_none(), "{report}");
+    let poison = move || {
+        let guard = poisons.lock().unwrap();
+        let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _guard = guard;
+            panic!("while it is held");
+        }));
+        assert!(panics.is_err());
+    };
+    let report = changes_meanwhile(poison, move || clears.clear_poison());
+    assert!(message_of(&report).contains("The execution would make way, but it has changed"), "{report}");
 }

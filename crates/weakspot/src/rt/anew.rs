@@ -23,7 +23,9 @@
 //! anybody waits.
 //!
 //! An execution does not make way if it has changed what is not put back: data with a destructor in a static lock, or what a
-//! lock holds that the closure has captured. To leave the threads at that point could leave half a change behind.
+//! lock holds that the closure has captured. To leave the threads at that point could leave half a change behind. A change is known by
+//! who has asked for exclusive access, and by the bytes of the data: a `Cell` needs no such access. In the first run of all that
+//! comes to a captured lock nobody knows that the run has not made it itself.
 //!
 //! # Courtesy
 //! Ordinary code that takes two locks again and again would be met by the new run as it was by the old one. So an execution that
@@ -46,6 +48,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::kept::Kept;
 use super::lane::{Effect, Happened, Operation};
 use super::objects::Object;
 use super::runtime::{Company, Runtime};
@@ -84,12 +87,32 @@ pub(crate) struct Anew {
     /// What the execution waits for, and since when, however often it has begun again.
     waits: Cell<Option<(usize, Instant)>>,
     has_asked: Cell<bool>,
-    /// Locks that the run has come to whose data is not put back: the address, and where.
-    lasting: RefCell<Vec<(usize, Place)>>,
+    /// Locks that the run has come to whose data is not put back.
+    lasting: RefCell<Vec<Lasting>>,
     /// Where the run has come to one that it has changed.
     changed: Cell<Option<Place>>,
     /// An execution was another one when it began again.
     pub(crate) was_another: Cell<bool>,
+}
+
+/// A lock whose data is not put back.
+struct Lasting {
+    address: usize,
+    /// Where the run has come to it.
+    place: Place,
+    /// The data as it was then.
+    before: Kept,
+    /// How many guards there are.
+    guards: u32,
+}
+
+impl Lasting {
+    /// Has the data changed through a guard that is still there? What holds a `Cell` or an atomic of `std` may be changed by who
+    /// only reads it. (What it points to is not seen.)
+    fn has_changed(&self) -> bool {
+        // SAFETY: a guard borrows the lock, so the data is there, and the threads of the run are on this OS thread.
+        self.guards > 0 && !unsafe { self.before.is_same() }
+    }
 }
 
 /// Who has what a run waits for.
@@ -126,15 +149,40 @@ impl Runtime {
     }
 
     /// The run comes to a lock whose data is not put back when it is over.
-    pub(super) fn note_lasting(&self, address: usize, place: Place) {
-        self.anew.lasting.borrow_mut().push((address, place));
+    pub(super) fn note_lasting(&self, address: usize, before: Kept, place: Place) {
+        self.anew.lasting.borrow_mut().push(Lasting { address, place, before, guards: 0 });
+    }
+
+    /// There is one guard more, or one less, of a lock.
+    pub(super) fn note_guard(&self, address: usize, is_there: bool) {
+        let mut lasting = self.anew.lasting.borrow_mut();
+        let Some(lock) = lasting.iter_mut().find(|lock| lock.address == address) else { return };
+        if is_there {
+            lock.guards += 1;
+        } else {
+            if lock.has_changed() && !self.makes_way() {
+                self.anew.changed.set(Some(lock.place));
+            }
+            lock.guards = lock.guards.saturating_sub(1);
+        }
+    }
+
+    /// Has it changed what is not put back?
+    fn has_changed(&self) -> bool {
+        let lasting = self.anew.lasting.borrow();
+        if let Some(lock) = lasting.iter().find(|lock| lock.has_changed())
+            && !self.makes_way()
+        {
+            self.anew.changed.set(Some(lock.place));
+        }
+        self.anew.changed.get().is_some()
     }
 
     /// The run may change what a lock holds.
     pub(super) fn note_change_of(&self, address: usize) {
         let lasting = self.anew.lasting.borrow();
-        if let Some(&(_, place)) = lasting.iter().find(|&&(one, _)| one == address) {
-            self.anew.changed.set(Some(place));
+        if let Some(lock) = lasting.iter().find(|lock| lock.address == address) {
+            self.anew.changed.set(Some(lock.place));
         }
     }
 
@@ -224,7 +272,7 @@ impl Runtime {
         let is_thread = || !self.state().lanes[self.thread.get() as usize].suspender.is_null();
         // A thread that unwinds cannot unwind because of something else, and would be left behind.
         let can_unwind = || self.makes_way() || !std::thread::panicking();
-        self.anew.changed.get().is_none() && is_thread() && can_unwind()
+        !self.has_changed() && is_thread() && can_unwind()
     }
 
     /// The current thread, which holds nothing, waits for what is at this address: the run is given up.

@@ -67,7 +67,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// # Safety
-    /// There are so many bytes in a static that has the mark, too, and nobody writes them now.
+    /// There are so many bytes, beside the mark, and nobody writes them now.
     unsafe fn new(address: *mut u8, size: usize, mark: &AtomicU64) -> Self {
         let mut bytes = Box::new_uninit_slice(size);
         // SAFETY: by the contract; whether they mean anything does not matter.
@@ -89,6 +89,15 @@ impl Kept {
             last = page;
             is_new && is_elsewhere(page)
         })
+    }
+
+    /// Are the bytes what they were?
+    ///
+    /// # Safety
+    /// They are still there, and nobody writes them now.
+    pub(super) unsafe fn is_same(&self) -> bool {
+        // SAFETY: by the contract.
+        unsafe { are_same(self.address.cast(), &self.bytes) }
     }
 
     fn write_back(self) {
@@ -137,21 +146,21 @@ impl Runtime {
     #[inline(never)]
     pub(crate) fn keep(&self, data: Data<'_>, place: Place) {
         let Data { address, size, has_destructor, poisoned, mark, lock, was_used } = data;
+        // SAFETY: the caller has come to the lock, which is there, nobody has got it in this run, and ordinary code waits for the
+        // end of the run.
+        let kept = |address, size| unsafe { Kept::new(address, size, mark) };
         if !cfg!(target_os = "linux") || !is_static(address.addr()) {
             // What is no static and was not used before is one that the run has made, as far as is known.
             if was_used && size > 0 {
-                self.note_lasting(lock, place);
+                self.note_lasting(lock, self.unnoted(|| kept(address, size)), place);
             }
             return;
         }
-        // SAFETY: the lock is a static of this model, nobody has got it in this run, and ordinary code waits for the end of the
-        // run.
-        let kept = |address, size| unsafe { Kept::new(address, size, mark) };
         self.state().kept.push(kept(poisoned.as_ptr().cast(), 1));
         let restorable = (!has_destructor).then(|| kept(address, size)).filter(|kept| !kept.may_own());
         if restorable.is_none() {
             self.left_as_it_is.set(self.left_as_it_is.get().or(Some(place)));
-            self.note_lasting(lock, place);
+            self.note_lasting(lock, self.unnoted(|| kept(address, size)), place);
         }
         self.state().kept.extend(restorable);
     }

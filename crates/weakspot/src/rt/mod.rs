@@ -149,6 +149,13 @@ pub(crate) fn note_change_of(stamp: &objects::Stamp) {
     }
 }
 
+/// There is one guard more, or one less, of the lock with this stamp.
+pub(crate) fn note_guard(stamp: &objects::Stamp, is_there: bool) {
+    if let Some(runtime) = current() {
+        runtime.note_guard(ordinary::address_of(stamp), is_there);
+    }
+}
+
 /// The number of the current thread of a model.
 #[inline]
 pub(crate) fn current_thread() -> Option<u32> {

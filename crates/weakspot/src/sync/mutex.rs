@@ -129,6 +129,7 @@ impl Lock {
     fn hold<'a>(&'a self, held: Held<'a>, what: &'static str, place: Place) -> Hold<'a> {
         let was_panicking = crate::thread::panicking();
         let mut hold = Hold { lock: self, held: Some(held), was_panicking, found_poison: false, place };
+        rt::note_guard(&self.stamp, true);
         hold.found_poison = self.poison.find(&self.stamp, what, place);
         hold
     }
@@ -160,6 +161,7 @@ impl Drop for Hold<'_> {
             self.lock.poison.set(true, &self.lock.stamp, "poisons the Mutex", self.place);
         }
         if let (Some(Held::Model { object }), Some(runtime)) = (&self.held, rt::current()) {
+            rt::note_guard(&self.lock.stamp, false);
             runtime.unlock(*object, "unlock", self.place);
         }
     }

@@ -235,6 +235,7 @@ impl<T: ?Sized> RwLock<T> {
         place: Place,
     ) -> LockResult<RwLockReadGuard<'a, T>> {
         let guard = RwLockReadGuard { lock: self, _outside: outside, place };
+        rt::note_guard(self.word.stamp(), true);
         if self.poison.find(self.word.stamp(), what, place) { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
@@ -245,6 +246,7 @@ impl<T: ?Sized> RwLock<T> {
         place: Place,
     ) -> LockResult<RwLockWriteGuard<'a, T>> {
         let guard = RwLockWriteGuard { lock: self, outside, was_panicking: crate::thread::panicking(), place };
+        rt::note_guard(self.word.stamp(), true);
         if self.poison.find(self.word.stamp(), what, place) { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
 
@@ -309,6 +311,7 @@ fn release(word: &Word, place: Place, what: &'static str, step: impl Fn(u64) -> 
 
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
+        rt::note_guard(self.lock.word.stamp(), false);
         release(&self.lock.word, self.place, "RwLock: end of read", |word| Step::Write(word - READER));
     }
 }
@@ -318,6 +321,7 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
         if !self.was_panicking && crate::thread::panicking() {
             self.lock.poison.set(true, self.lock.word.stamp(), "poisons the RwLock", self.place);
         }
+        rt::note_guard(self.lock.word.stamp(), false);
         release(&self.lock.word, self.place, "RwLock: end of write", |_| Step::Write(0));
     }
 }
