@@ -18,21 +18,35 @@ use crate::rt::runtime::Runtime;
 use crate::rt::suspects::LateUse;
 use crate::timeline::Timeline;
 
-/// How often the same two places are tried out in vain: something that is not seen orders them.
-const MOST_TRIES: u32 = 16;
-
-/// How often pairs of places were tried out, by their addresses.
+/// How pairs of places were tried out, by their addresses.
+///
+/// Where a trial was in vain, something that is not seen orders the two, and will as a rule do so again. So after each of them
+/// the same two places are left alone for twice as long as before; never for good.
 #[derive(Debug, Default)]
-pub(crate) struct Tried(FxHashMap<(usize, usize), u32>);
+pub(crate) struct Tried(FxHashMap<(usize, usize), Trials>);
+
+#[derive(Debug, Default)]
+struct Trials {
+    /// How many were in vain.
+    in_vain: u32,
+    /// How often the two places are still to be left alone.
+    rests: u32,
+}
 
 impl Tried {
     /// Is it worth while to try this out?
-    pub(crate) fn is_new(&mut self, late: &LateUse) -> bool {
-        self.0.get(&key_of(late)).is_none_or(|&times| times < MOST_TRIES)
+    pub(crate) fn is_due(&mut self, late: &LateUse) -> bool {
+        let Some(trials) = self.0.get_mut(&key_of(late)) else { return true };
+        let is_due = trials.rests == 0;
+        trials.rests = trials.rests.saturating_sub(1);
+        is_due
     }
 
+    /// It is tried out.
     pub(crate) fn note(&mut self, late: &LateUse) {
-        *self.0.entry(key_of(late)).or_default() += 1;
+        let trials = self.0.entry(key_of(late)).or_default();
+        trials.in_vain += 1;
+        trials.rests = 1 << trials.in_vain.min(20);
     }
 }
 
@@ -58,7 +72,7 @@ pub(crate) fn look(
     mut moves_of: impl FnMut(&LateUse) -> Option<Vec<Move>>,
 ) -> ControlFlow<(), Option<Found>> {
     let mut late: Vec<LateUse> = runtime.late_uses();
-    late.retain(|late| tried.is_new(late) && !runtime.is_ordered(late));
+    late.retain(|late| tried.is_due(late) && !runtime.is_ordered(late));
     let possible: Vec<(LateUse, Vec<Move>)> =
         late.into_iter().filter_map(|late| moves_of(&late).map(|moves| (late, moves))).collect();
     for (late, moves) in possible {

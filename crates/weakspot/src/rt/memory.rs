@@ -280,7 +280,7 @@ mod symbols {
                     let bits = word.read_volatile();
                     if slot::is_token_of(bits, token) || Stamp::run_of(bits) == run {
                         word.write_volatile(0);
-                        self.suspect(bits);
+                        self.suspect(bits, (start.addr(), size));
                     }
                 }
             }

@@ -149,6 +149,13 @@ pub(crate) fn note_change_of(stamp: &objects::Stamp) {
     }
 }
 
+/// The last owner of an `Arc` whose target is at this address has gone.
+pub(crate) fn note_freed_by_owner(target: usize) {
+    if let Some(runtime) = current() {
+        runtime.acquit(target);
+    }
+}
+
 /// There is one guard more, or one less, of the lock with this stamp.
 pub(crate) fn note_guard(stamp: &objects::Stamp, is_there: bool) {
     if let Some(runtime) = current() {

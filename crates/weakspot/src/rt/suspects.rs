@@ -15,6 +15,10 @@
 //! Happens-before of the C11 orderings alone does not do. It knows less than there is (those `std` counts), so that correct programs
 //! would be told of. It only saves trials: what happens before the free does so in every order.
 //!
+//! What an `Arc` of weakspot holds is not suspect when its last owner frees it: who uses it is an owner, and what that did before it
+//! went happens before the free. (Who keeps a pointer without being an owner is found only if he comes later in an execution that
+//! is run.)
+//!
 //! Here it is noted what is suspect when memory is freed, in passing. Who has used it, and when, is found out at the end of the run.
 
 use super::causality::{Access, Marked};
@@ -34,6 +38,8 @@ enum What {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Suspect {
     what: What,
+    /// The address and the size of the memory.
+    block: (usize, usize),
     /// Who frees it.
     thread: u32,
     /// Events of the run before.
@@ -70,7 +76,7 @@ enum Using {
 impl Runtime {
     /// What these bits name is in memory that the current thread frees.
     #[cfg_attr(not(feature = "allocator"), allow(dead_code, reason = "nobody knows"))]
-    pub(super) fn suspect(&self, bits: u64) {
+    pub(super) fn suspect(&self, bits: u64, block: (usize, usize)) {
         let Ok(mut state) = self.state.try_borrow_mut() else { return };
         let state = &mut *state;
         let thread = self.thread.get();
@@ -91,7 +97,14 @@ impl Runtime {
             Some(last) if last.thread == thread && last.events == events => last.knew,
             _ => state.causality.mark_here(thread),
         };
-        state.suspects.push(Suspect { what, thread, events, knew });
+        state.suspects.push(Suspect { what, block, thread, events, knew });
+    }
+
+    /// The last owner of an `Arc` whose target is at this address has gone: what was freed with it nobody else could use.
+    pub(super) fn acquit(&self, target: usize) {
+        let Ok(mut state) = self.state.try_borrow_mut() else { return };
+        let holds_target = |suspect: &mut Suspect| target.wrapping_sub(suspect.block.0) < suspect.block.1;
+        while state.suspects.pop_if(holds_target).is_some() {}
     }
 
     /// Is there anything suspect in the run?

@@ -20,7 +20,7 @@ use std::pin::Pin;
 use std::sync as outside;
 
 use crate::rt::counts::{self, Count, Owners};
-use crate::rt::{Step, Sync as Synchronises};
+use crate::rt::{self, Step, Sync as Synchronises};
 
 /// A reference-counted pointer.
 #[repr(transparent)]
@@ -348,8 +348,12 @@ impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
         let key = key(&self.0);
         let dropping = counts::dropping(key, &|| owners(&self.0), Location::caller());
+        let is_last = outside::Arc::strong_count(&self.0) == 1;
         // SAFETY: this is the destructor, the field is not used again.
         unsafe { ManuallyDrop::drop(&mut self.0) };
+        if is_last {
+            rt::note_freed_by_owner(key);
+        }
         if let Some(dropping) = dropping {
             counts::dropped(key, dropping);
         }
