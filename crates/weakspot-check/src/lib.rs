@@ -241,7 +241,9 @@ pub enum InternalError {
 /// Executions after which the stateless engine, if nobody asked for it, hands over to the attack engine.
 const PATIENCE: u64 = 100_000;
 
-/// Answers the three questions.
+/// Answers the three questions. If nobody asks for an engine: programs with loops or assumptions go to the attack engine,
+/// others are explored, and go there after all if they have too many executions or too long ones. What exploring has found
+/// by then counts if the attack engine comes to no end.
 pub fn check(
     program: &Program,
     options: &CheckOptions,

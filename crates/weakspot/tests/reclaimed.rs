@@ -205,9 +205,9 @@ fn a_lock_that_is_freed() {
 }
 
 /// One reader announces what it uses, and whoever replaces it frees it unless it was announced.
-fn hazard(fenced: bool) {
-    let current = Arc::new(AtomicPtr::new(Box::into_raw(Box::new(AtomicUsize::new(1)))));
-    let announced = Arc::new(AtomicPtr::new(ptr::null_mut::<AtomicUsize>()));
+fn hazard_of<T: 'static>(fenced: bool, new: fn() -> T, read: fn(&T) -> usize) {
+    let current = Arc::new(AtomicPtr::new(Box::into_raw(Box::new(new()))));
+    let announced = Arc::new(AtomicPtr::new(ptr::null_mut::<T>()));
     let (here, mine) = (Arc::clone(&current), Arc::clone(&announced));
     let reader = thread::spawn(move || {
         let node = here.load(Acquire);
@@ -217,11 +217,11 @@ fn hazard(fenced: bool) {
         }
         if here.load(Acquire) == node {
             // SAFETY: it is announced, and was there afterwards.
-            assert_eq!(unsafe { (*node).load(Relaxed) }, 1);
+            assert_eq!(read(unsafe { &*node }), 1);
         }
         mine.store(ptr::null_mut(), Release);
     });
-    let old = current.swap(Box::into_raw(Box::new(AtomicUsize::new(1))), AcqRel);
+    let old = current.swap(Box::into_raw(Box::new(new())), AcqRel);
     fence(SeqCst);
     let is_free = announced.load(Acquire) != old;
     if is_free {
@@ -235,6 +235,16 @@ fn hazard(fenced: bool) {
     }
     // SAFETY: as above.
     drop(unsafe { Box::from_raw(current.load(Relaxed)) });
+}
+
+fn hazard(fenced: bool) {
+    hazard_of(fenced, || AtomicUsize::new(1), |value| value.load(Relaxed));
+}
+
+/// The same with a value that no event tells of.
+fn hazard_of_cell(fenced: bool) {
+    // SAFETY: nobody writes it.
+    hazard_of(fenced, || UnsafeCell::new(1), |value| value.with(|value| unsafe { *value }));
 }
 
 #[test]
@@ -250,39 +260,6 @@ fn an_announcement_that_is_late_does_harm() {
         assert!(report.to_string().contains("memory is used that was freed before, by thread 0"), "{report}");
     }
     assert_eq!(check(MemoryModel::Sc, || hazard(false)).verdict, Verdict::Safe);
-}
-
-/// The same with a value that no event tells of.
-fn hazard_of_cell(fenced: bool) {
-    let current = Arc::new(AtomicPtr::new(Box::into_raw(Box::new(UnsafeCell::new(1)))));
-    let announced = Arc::new(AtomicPtr::new(ptr::null_mut::<UnsafeCell<i32>>()));
-    let (here, mine) = (Arc::clone(&current), Arc::clone(&announced));
-    let reader = thread::spawn(move || {
-        let node = here.load(Acquire);
-        mine.store(node, Relaxed);
-        if fenced {
-            fence(SeqCst);
-        }
-        if here.load(Acquire) == node {
-            // SAFETY: it is announced, and was there afterwards.
-            assert_eq!(unsafe { (*node).with(|value| *value) }, 1);
-        }
-        mine.store(ptr::null_mut(), Release);
-    });
-    let old = current.swap(Box::into_raw(Box::new(UnsafeCell::new(1))), AcqRel);
-    fence(SeqCst);
-    let is_free = announced.load(Acquire) != old;
-    if is_free {
-        // SAFETY: nobody has announced it, and nobody finds it any more.
-        drop(unsafe { Box::from_raw(old) });
-    }
-    reader.join().unwrap();
-    if !is_free {
-        // SAFETY: the reader has ended.
-        drop(unsafe { Box::from_raw(old) });
-    }
-    // SAFETY: as above.
-    drop(unsafe { Box::from_raw(current.load(Relaxed)) });
 }
 
 #[test]
