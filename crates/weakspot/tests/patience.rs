@@ -159,6 +159,9 @@ fn changes_meanwhile(
 ) -> Report {
     static HELD: Mutex<u64> = Mutex::new(0);
     static USED: Mutex<u64> = Mutex::new(0);
+    // Tests that run side by side would wait for each other here.
+    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     be_impatient();
     let (held, is_held) = channel();
     let (came, has_come) = channel();
