@@ -238,7 +238,16 @@ impl<'a> Answer<'a> {
             let advice = words::advice(bound, self.args);
             let _ = writeln!(text, "  nothing found so far, but not everything was looked at: {advice}");
         }
+        if self.may_have_missed_pairs() {
+            text.push_str("  not everything was looked at: there may be more pairs of accesses than those below\n");
+        }
         text
+    }
+
+    /// Were all pairs asked for, and perhaps not all found?
+    fn may_have_missed_pairs(&self) -> bool {
+        let asked = self.args.all && self.args.replay.is_none();
+        asked && !self.report.exhaustive && matches!(self.report.verdict, Verdict::Unsafe(_))
     }
 
     /// How to see a finding again. The line is not folded, so that it can be pasted.

@@ -96,3 +96,17 @@ fn a_limit_gives_bounded_and_exits_with_3() {
     assert_eq!((&object["verdict"], &object["exhaustive"]), (&"bounded".into(), &false.into()));
     assert_eq!(object["limit"], "time");
 }
+
+#[test]
+fn that_pairs_may_be_missing_is_said_where_all_were_asked_for_and_not_all_was_looked_at() {
+    let workspace = Workspace::with("sb.weak", BENIGN);
+    let says_so = |options: &[&str]| {
+        let run = workspace.run(&[&["check", "sb.weak"], options].concat());
+        assert!(run.out.starts_with("unsafe (benign)"), "{options:?}: {run:?}");
+        run.out.contains("there may be more pairs of accesses")
+    };
+    assert!(says_so(&["--all", "--max-preemptions", "0"]) && says_so(&["--all", "--random", "20"]));
+    assert!(
+        !says_so(&["--all"]) && !says_so(&["--max-preemptions", "0"]) && !says_so(&["--all", "--engine", "attack"])
+    );
+}
