@@ -476,6 +476,79 @@ fn a_model_that_waits_for_statics_keeps_nobody_waiting() {
     is_safe(&owner.join().unwrap());
 }
 
+/// The same if the run that waits for the statics has written into the lock, which is known to outlive it. As long as it holds what it
+/// held before, nothing has changed.
+#[test]
+fn what_was_written_but_is_the_same_is_no_change() {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let lock = Arc::new(Mutex::new(0));
+    let used = Arc::clone(&lock);
+    weakspot::model(move || drop(used.lock()));
+    let ((has, comes), (takes, taken)) = (channel(), channel());
+    let [has, takes] = [std::sync::Mutex::new(Some(has)), std::sync::Mutex::new(Some(takes))];
+    let taken = std::sync::Mutex::new(taken);
+    let theirs = Arc::clone(&lock);
+    let owner = std::thread::spawn(move || {
+        Builder::default().check(move || {
+            NUMBER.fetch_add(1, SeqCst);
+            if let Some(has) = has.lock().unwrap().take() {
+                has.send(()).unwrap();
+                taken.lock().unwrap().recv().unwrap();
+            }
+            assert_eq!(*theirs.lock().unwrap(), 0);
+        })
+    });
+    comes.recv().unwrap();
+    let other = Builder::default().check(move || {
+        *lock.lock().unwrap() = 1;
+        *lock.lock().unwrap() = 0;
+        if let Some(takes) = takes.lock().unwrap().take() {
+            takes.send(()).unwrap();
+        }
+        NUMBER.fetch_add(1, SeqCst);
+    });
+    is_safe(&other);
+    is_safe(&owner.join().unwrap());
+}
+
+/// A model that has to wait for the statics has nothing meanwhile: it does not begin again before they are its own.
+#[test]
+fn a_model_waits_for_statics_before_it_begins_again() {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let (lock, begun) = (Arc::new(Mutex::new(0)), Arc::new(Number::new(0)));
+    let ((has, comes), (takes, taken)) = (channel(), channel());
+    let [has, takes] = [std::sync::Mutex::new(Some(has)), std::sync::Mutex::new(Some(takes))];
+    let taken = std::sync::Mutex::new(taken);
+    let (theirs, seen) = (Arc::clone(&lock), Arc::clone(&begun));
+    let owner = std::thread::spawn(move || {
+        Builder::default().check(move || {
+            let other = thread::spawn(|| _ = (NUMBER.fetch_add(1, SeqCst), NUMBER.fetch_add(1, SeqCst)));
+            NUMBER.fetch_add(1, SeqCst);
+            if let Some(has) = has.lock().unwrap().take() {
+                has.send(()).unwrap();
+                taken.lock().unwrap().recv().unwrap();
+            }
+            drop(theirs.lock().unwrap());
+            NUMBER.fetch_add(1, SeqCst);
+            other.join().unwrap();
+            // There is time to begin.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            assert!(seen.load(SeqCst) <= 1, "the other model has begun again");
+        })
+    });
+    comes.recv().unwrap();
+    let other = Builder::default().check(move || {
+        begun.fetch_add(1, SeqCst);
+        drop(lock.lock().unwrap());
+        if let Some(takes) = takes.lock().unwrap().take() {
+            takes.send(()).unwrap();
+        }
+        NUMBER.fetch_add(1, SeqCst);
+    });
+    is_safe(&other);
+    is_safe(&owner.join().unwrap());
+}
+
 #[test]
 fn workers_make_way_as_well() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

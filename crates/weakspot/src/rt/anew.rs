@@ -23,9 +23,9 @@
 //! anybody waits.
 //!
 //! An execution does not make way if it has changed what is not put back: data with a destructor in a static lock, or what a
-//! lock holds that the closure has captured. To leave the threads at that point could leave half a change behind. A change is known by
-//! who has asked for exclusive access, and by the bytes of the data: a `Cell` needs no such access. In the first run of all that
-//! comes to a captured lock nobody knows that the run has not made it itself.
+//! lock holds that the closure has captured. To leave the threads at that point could leave half a change behind. Where the
+//! bytes are all there is of the data, it has changed if they are not what they were. What has a destructor, or pointers, is also
+//! changed by who asks for exclusive access.
 //!
 //! # Courtesy
 //! Ordinary code that takes two locks again and again would be met by the new run as it was by the old one. So an execution that
@@ -41,7 +41,8 @@
 //! # Two models
 //! Runs of models that have captured the same locks or atomics may wait for each other, too. Of all that wait in a circle,
 //! one waits for a model with a lower number than its own, and makes way. A run that waits for the statics, which another
-//! model may have for long, makes way for everybody.
+//! model may have for long, makes way for everybody, and begins again when it has them: until then it needs nothing else, and
+//! what it had would only be in the way of the other model, which may have many executions to come.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,6 +88,8 @@ pub(crate) struct Anew {
     /// What the execution waits for, and since when, however often it has begun again.
     waits: Cell<Option<(usize, Instant)>>,
     has_asked: Cell<bool>,
+    /// A thread has waited for the statics.
+    wants_statics: Cell<bool>,
     /// Locks that the run has come to whose data is not put back.
     lasting: RefCell<Vec<Lasting>>,
     /// Where the run has come to one that it has changed.
@@ -102,16 +105,20 @@ struct Lasting {
     place: Place,
     /// The data as it was then.
     before: Kept,
+    /// Are the bytes all there is of it?
+    is_plain: bool,
     /// How many guards there are.
     guards: u32,
+    /// Was it something else when a guard was dropped last?
+    differed: bool,
 }
 
 impl Lasting {
-    /// Has the data changed through a guard that is still there? What holds a `Cell` or an atomic of `std` may be changed by who
-    /// only reads it. (What it points to is not seen.)
-    fn has_changed(&self) -> bool {
+    /// Is the data something else than it was? What holds a `Cell` or an atomic of `std` may be changed by who only reads it.
+    /// (What it points to is not seen.)
+    fn differs(&self) -> bool {
         // SAFETY: a guard borrows the lock, so the data is there, and the threads of the run are on this OS thread.
-        self.guards > 0 && !unsafe { self.before.is_same() }
+        if self.guards > 0 { !unsafe { self.before.is_same() } } else { self.differed }
     }
 }
 
@@ -149,8 +156,9 @@ impl Runtime {
     }
 
     /// The run comes to a lock whose data is not put back when it is over.
-    pub(super) fn note_lasting(&self, address: usize, before: Kept, place: Place) {
-        self.anew.lasting.borrow_mut().push(Lasting { address, place, before, guards: 0 });
+    pub(super) fn note_lasting(&self, address: usize, before: Kept, is_plain: bool, place: Place) {
+        let lock = Lasting { address, place, before, is_plain, guards: 0, differed: false };
+        self.anew.lasting.borrow_mut().push(lock);
     }
 
     /// There is one guard more, or one less, of a lock.
@@ -159,30 +167,42 @@ impl Runtime {
         let Some(lock) = lasting.iter_mut().find(|lock| lock.address == address) else { return };
         if is_there {
             lock.guards += 1;
-        } else {
-            if lock.has_changed() && !self.makes_way() {
-                self.anew.changed.set(Some(lock.place));
-            }
-            lock.guards = lock.guards.saturating_sub(1);
+            return;
+        }
+        lock.differed = lock.differs();
+        lock.guards = lock.guards.saturating_sub(1);
+        if lock.differed && !lock.is_plain {
+            self.note_lasting_change(lock.place);
         }
     }
 
-    /// Has it changed what is not put back?
-    fn has_changed(&self) -> bool {
-        let lasting = self.anew.lasting.borrow();
-        if let Some(lock) = lasting.iter().find(|lock| lock.has_changed())
-            && !self.makes_way()
-        {
-            self.anew.changed.set(Some(lock.place));
-        }
-        self.anew.changed.get().is_some()
+    /// Where it has come to a lock that it has changed, if that is not put back. What the threads do while they are brought to
+    /// their end is no reason to leave them waiting there.
+    fn changed(&self) -> Option<Place> {
+        let differs = || self.anew.lasting.borrow().iter().find(|lock| lock.differs()).map(|lock| lock.place);
+        if self.makes_way() { None } else { self.anew.changed.get().or_else(differs) }
     }
 
     /// The run may change what a lock holds.
     pub(super) fn note_change_of(&self, address: usize) {
+        self.note_change_unless(address, |lock| lock.is_plain);
+    }
+
+    /// The run poisons a lock, or takes that back.
+    pub(super) fn note_poison_of(&self, address: usize) {
+        self.note_change_unless(address, |_| false);
+    }
+
+    fn note_change_unless(&self, address: usize, is_seen: impl Fn(&Lasting) -> bool) {
         let lasting = self.anew.lasting.borrow();
-        if let Some(lock) = lasting.iter().find(|lock| lock.address == address) {
-            self.anew.changed.set(Some(lock.place));
+        if let Some(lock) = lasting.iter().find(|lock| lock.address == address).filter(|lock| !is_seen(lock)) {
+            self.note_lasting_change(lock.place);
+        }
+    }
+
+    fn note_lasting_change(&self, place: Place) {
+        if !self.makes_way() {
+            self.anew.changed.set(Some(place));
         }
     }
 
@@ -195,7 +215,7 @@ impl Runtime {
 
     /// Why it does not make way, if it cannot because of what it has done: to be said of those who wait for each other.
     pub(super) fn why_in_the_way(&self) -> String {
-        let changed = self.anew.changed.get().filter(|_| turns::is_waited_for(self.number));
+        let changed = self.changed().filter(|_| turns::is_waited_for(self.number));
         let why = |place| {
             format!(
                 ". The execution would make way, but it has changed what the lock at {place} holds, and that is not put back"
@@ -261,10 +281,24 @@ impl Runtime {
         self.rests();
         while !statics::take(claim, MOMENT) {
             if (self.makes_way() || turns::is_waited_for(self.number)) && self.may_make_way() {
+                self.anew.wants_statics.set(true);
                 self.make_way(address);
             }
         }
         self.claim.set(None);
+    }
+
+    /// The same between two runs, if the one before has waited for them.
+    fn take_statics_if_wanted(&self) {
+        if self.anew.wants_statics.replace(false)
+            && let Some(claim) = self.claim.get()
+        {
+            self.rests();
+            while !statics::take(claim, MOMENT) {
+                self.take_back();
+            }
+            self.claim.set(None);
+        }
     }
 
     /// Can the run be given up here?
@@ -272,7 +306,7 @@ impl Runtime {
         let is_thread = || !self.state().lanes[self.thread.get() as usize].suspender.is_null();
         // A thread that unwinds cannot unwind because of something else, and would be left behind.
         let can_unwind = || self.makes_way() || !std::thread::panicking();
-        !self.has_changed() && is_thread() && can_unwind()
+        self.changed().is_none() && is_thread() && can_unwind()
     }
 
     /// The current thread, which holds nothing, waits for what is at this address: the run is given up.
@@ -335,6 +369,7 @@ impl Runtime {
             self.finish_run(true);
             self.anew.makes_way.set(false);
             turns::make_way(self.number);
+            self.take_statics_if_wanted();
             self.begin_run();
             if !self.is_in_the_way() && !self.follow_past(&past) {
                 return self.be_another(past);

@@ -152,7 +152,12 @@ impl Runtime {
         if !cfg!(target_os = "linux") || !is_static(address.addr()) {
             // What is no static and was not used before is one that the run has made, as far as is known.
             if was_used && size > 0 {
-                self.note_lasting(lock, self.unnoted(|| kept(address, size)), place);
+                let (before, is_plain) = self.unnoted(|| {
+                    let before = kept(address, size);
+                    let is_plain = !has_destructor && !before.may_own();
+                    (before, is_plain)
+                });
+                self.note_lasting(lock, before, is_plain, place);
             }
             return;
         }
@@ -160,7 +165,7 @@ impl Runtime {
         let restorable = (!has_destructor).then(|| kept(address, size)).filter(|kept| !kept.may_own());
         if restorable.is_none() {
             self.left_as_it_is.set(self.left_as_it_is.get().or(Some(place)));
-            self.note_lasting(lock, self.unnoted(|| kept(address, size)), place);
+            self.note_lasting(lock, self.unnoted(|| kept(address, size)), false, place);
         }
         self.state().kept.extend(restorable);
     }

@@ -71,7 +71,7 @@ impl Poison {
     /// The lock with this stamp is poisoned, or is not any more.
     pub(crate) fn set(&self, poisoned: bool, stamp: &Stamp, what: &'static str, place: Place) {
         let Some((runtime, lock)) = in_run(stamp) else { return self.0.store(poisoned, Ordering::Relaxed) };
-        runtime.note_change_of(address_of(stamp));
+        runtime.note_poison_of(address_of(stamp));
         let object = runtime.flag_of(lock, self.get(), place).object;
         if poisoned {
             runtime.note_poison(lock);
