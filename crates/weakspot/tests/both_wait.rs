@@ -323,34 +323,42 @@ fn readers_writers_and_initialisers_go_first_as_well() {
 /// What the threads of a run own that has made way is destroyed, and its locks are not poisoned.
 #[test]
 fn nothing_is_left_of_a_run_that_has_made_way() {
-    struct Back<'a>(MutexGuard<'a, Vec<u32>>);
+    struct Back<'a>(MutexGuard<'a, Vec<u32>>, Arc<Number>);
     impl Drop for Back<'_> {
         fn drop(&mut self) {
             assert_eq!(self.0.pop(), Some(1));
+            self.1.fetch_add(1, SeqCst);
         }
     }
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let (passage, ordinary) = holds_and_wants(0, || HELD.lock().unwrap(), |_| drop(USED.lock().unwrap()));
-    let (alive, list) = (Arc::new(()), Arc::new(Mutex::new(Vec::new())));
-    let captured = (Arc::clone(&alive), Arc::clone(&list));
+    let (pushed, popped) = (Arc::new(Number::new(0)), Arc::new(Number::new(0)));
+    let (alive, looked_at) = (Arc::new(()), Arc::new(Mutex::new(Vec::<u32>::new())));
+    let captured = (Arc::clone(&alive), Arc::clone(&looked_at), Arc::clone(&pushed), Arc::clone(&popped));
     let report = Builder::default().check(move || {
-        let (alive, list) = captured.clone();
+        let (alive, looked_at, pushed, popped) = captured.clone();
+        let list = Arc::new(Mutex::new(Vec::new()));
         drop(USED.lock().unwrap());
+        let theirs = Arc::clone(&list);
         let other = thread::spawn(move || {
-            let _alive = Arc::clone(&alive);
-            let mut list = list.lock().unwrap();
-            assert!(list.is_empty());
+            let (_alive, looked_at) = (alive, looked_at.lock().unwrap());
+            assert!(looked_at.is_empty());
+            let mut list = theirs.lock().unwrap();
             list.push(1);
-            let _back = Back(list);
+            pushed.fetch_add(1, SeqCst);
+            let _back = Back(list, popped);
             drop(HELD.lock().unwrap());
         });
         passage.pass();
         other.join().unwrap();
+        assert!(list.lock().unwrap().is_empty());
     });
     ordinary.join().unwrap();
     is_safe(&report);
-    assert_eq!((Arc::strong_count(&alive), Arc::strong_count(&list)), (1, 1));
-    assert!(list.lock().unwrap().is_empty());
+    assert!(pushed.load(SeqCst) > 1, "nobody was in the way");
+    assert_eq!(pushed.load(SeqCst), popped.load(SeqCst));
+    assert_eq!((Arc::strong_count(&alive), Arc::strong_count(&looked_at)), (1, 1));
+    assert!(looked_at.lock().unwrap().is_empty());
 }
 
 /// Ordinary code that takes the locks in one order again and again, and a model that does so in the other.

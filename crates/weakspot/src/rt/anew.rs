@@ -10,7 +10,8 @@
 //! An execution that has to wait for ordinary code, while somebody waits for the execution, makes way:
 //!
 //! 1. Its threads are brought to their end like those of every run that is given up (see `finish`). Whoever would have to
-//!    wait for ordinary code unwinds. So what they own is destroyed; no lock is poisoned.
+//!    wait for ordinary code unwinds, and so does whoever takes a lock whose data is not put back. So what they own is
+//!    destroyed; no lock is poisoned.
 //! 2. Everything is put back, and the run is over. All who have waited for it go on, with what was there before.
 //! 3. The same execution begins again, in a new run whose threads get the results that they were given before. The explorer is
 //!    told nothing: it has let a thread go on, and that comes to its next event, at last. So the execution is counted once.
@@ -94,6 +95,8 @@ pub(crate) struct Anew {
     lasting: RefCell<Vec<Lasting>>,
     /// Where the run has come to one that it has changed.
     changed: Cell<Option<Place>>,
+    /// The same, where a thread that waits would make way.
+    kept_by: Cell<Option<Place>>,
     /// An execution was another one when it began again.
     pub(crate) was_another: Cell<bool>,
 }
@@ -158,7 +161,7 @@ impl Runtime {
     /// The run comes to a lock whose data is not put back when it is over.
     pub(super) fn note_lasting(&self, address: usize, before: Kept, is_plain: bool, place: Place) {
         let lock = Lasting { address, place, before, is_plain, guards: 0, differed: false };
-        self.anew.lasting.borrow_mut().push(lock);
+        self.unnoted(|| self.anew.lasting.borrow_mut().push(lock));
     }
 
     /// There is one guard more, or one less, of a lock.
@@ -167,6 +170,11 @@ impl Runtime {
         let Some(lock) = lasting.iter_mut().find(|lock| lock.address == address) else { return };
         if is_there {
             lock.guards += 1;
+            drop(lasting);
+            // It could come to wait before it has ended the change that it begins here. Destructors may have to undo one.
+            if self.makes_way() && !std::thread::panicking() && self.may_make_way() {
+                self.make_way(address);
+            }
             return;
         }
         lock.differed = lock.differs();
@@ -215,7 +223,7 @@ impl Runtime {
 
     /// Why it does not make way, if it cannot because of what it has done: to be said of those who wait for each other.
     pub(super) fn why_in_the_way(&self) -> String {
-        let changed = self.changed().filter(|_| turns::is_waited_for(self.number));
+        let changed = self.anew.kept_by.get();
         let why = |place| {
             format!(
                 ". The execution would make way, but it has changed what the lock at {place} holds, and that is not put back"
@@ -242,6 +250,7 @@ impl Runtime {
         let known = self.anew.waits.get().filter(|&(known, _)| known == address);
         let start = known.map_or(begin, |(_, start)| start);
         self.anew.waits.set(Some((address, start)));
+        self.anew.kept_by.set(None);
         if let Whom::Model(other) = whom {
             turns::wait_for_model(self.number, Some(other));
         }
@@ -258,8 +267,11 @@ impl Runtime {
             if start.elapsed() > turns::patience() {
                 break Waited::TooLong;
             }
-            if (is_due() || self.is_unlucky(begin)) && self.may_make_way() {
-                break Waited::InTheWay;
+            if is_due() || self.is_unlucky(begin) {
+                if self.may_make_way() {
+                    break Waited::InTheWay;
+                }
+                self.anew.kept_by.set(self.changed());
             }
             if begin.elapsed() > MOMENT {
                 self.take_back();

@@ -150,8 +150,8 @@ impl Runtime {
         // end of the run.
         let kept = |address, size| unsafe { Kept::new(address, size, mark) };
         if !cfg!(target_os = "linux") || !is_static(address.addr()) {
-            // What is no static and was not used before is one that the run has made, as far as is known.
-            if was_used && size > 0 {
+            // Where nobody knows what the run has made, what was not used before is taken for that.
+            if size > 0 && (was_used || self.has_found(lock)) {
                 let (before, is_plain) = self.unnoted(|| {
                     let before = kept(address, size);
                     let is_plain = !has_destructor && !before.may_own();

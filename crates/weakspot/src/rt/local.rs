@@ -84,6 +84,8 @@ pub fn run_local<T: 'static>(key: *const (), init: impl FnOnce() -> T) -> &'stat
     let value = init();
     // Which thread comes here first has nothing to do with who makes what will be in there.
     let value: Rc<dyn Any> = runtime().unnoted(|| Rc::new(value));
+    let start = Rc::as_ptr(&value).addr();
+    runtime().state().unborn.push((start, start + size_of_val(&*value)));
     let mut of_run = storage.of_run.borrow_mut();
     // Another thread may have been first while `init` waited.
     let kept = of_run.entry(key).or_insert_with(|| {

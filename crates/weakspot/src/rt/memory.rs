@@ -19,6 +19,9 @@
 //! event: that somebody could have been later than in the order in which things were done is looked at afterwards, see
 //! [`suspects`](super::suspects).
 //!
+//! A lock that is neither in memory that the run has allocated nor on a stack of its threads is one that the closure has captured: it
+//! **outlives the run**.
+//!
 //! Mappings that a model unmaps stay, too, until then: an atomic may have been there, which is looked at once more when the
 //! execution is over (see [`slot`](super::slot)).
 //!
@@ -30,11 +33,16 @@
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::ffi::c_void;
+use std::hint::black_box;
+use std::sync::OnceLock;
 
 use super::objects::Object;
 use super::state::State;
-use super::{Place, Runtime};
+use super::{Place, Runtime, enter};
 use crate::failure::{Failure, Freeing, RacingAccess};
+
+/// Is it noted what threads of models allocate?
+static IS_NOTED: OnceLock<bool> = OnceLock::new();
 
 /// What an execution has freed: allocations, and mappings with their sizes.
 #[derive(Default)]
@@ -126,6 +134,23 @@ impl Runtime {
         allocated
     }
 
+    /// Finds out, before the first run of all, whether it is noted what threads allocate. It depends on who the allocator is.
+    pub(super) fn try_allocator(&self) {
+        IS_NOTED.get_or_init(|| {
+            let something = enter(self, || black_box(Box::new(0_u64)));
+            let is_noted = self.state().has_made(std::ptr::from_ref(&*something).addr());
+            // Not by a thread of the model.
+            drop(something);
+            is_noted
+        });
+    }
+
+    /// Is it known that what is at this address was there before the run? What threads allocate while events happen at once
+    /// is not noted; in a run that makes way it counts as if it had been there.
+    pub(super) fn has_found(&self, address: usize) -> bool {
+        (!self.is_free() || self.makes_way()) && IS_NOTED.get() == Some(&true) && !self.state().has_made(address)
+    }
+
     /// What to say of memory that the run, which is at its end, has freed twice.
     pub(crate) fn freed_twice(&self) -> Option<String> {
         let freed = &mut *self.freed.0.borrow_mut();
@@ -190,6 +215,14 @@ impl State {
     pub(super) fn birth_at(&self, address: usize) -> Option<u32> {
         let birth = self.births.iter().rposition(|birth| birth.start <= address && address < birth.end)?;
         Some(birth as u32)
+    }
+
+    /// Is this address in memory that the run has allocated, or on the stack of a thread?
+    fn has_made(&self, address: usize) -> bool {
+        let is_on_stack = || self.lanes.iter().any(|lane| (lane.guard..lane.top).contains(&address));
+        // What is used for the first time was allocated last, as a rule.
+        let is_unborn = || self.unborn.iter().rev().any(|&(start, end)| (start..end).contains(&address));
+        is_on_stack() || self.birth_at(address).is_some() || is_unborn()
     }
 
     /// Where an address is in an allocation; without one, the address.
@@ -293,11 +326,12 @@ mod symbols {
                 return;
             }
             let Ok(mut state) = self.state.try_borrow_mut() else { return };
+            let (start, thread, events) = (pointer.addr(), self.thread.get(), state.log.len());
             // What the first thread does before it starts another one happens before all that others do.
             if state.lanes[0].started == 0 && !self.notes_origins.get() && self.foreigners_since.get().is_none() {
+                state.unborn.push((start, start + size));
                 return;
             }
-            let (start, thread, events) = (pointer.addr(), self.thread.get(), state.log.len());
             state.births.push(Birth { start, end: start + size, thread, events });
             state.causality.born(thread);
         }

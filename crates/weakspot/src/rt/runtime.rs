@@ -209,6 +209,7 @@ impl Runtime {
         self.number = number;
         turns::model_begins(number);
         self.claim.set(Some(number));
+        self.try_allocator();
     }
 
     /// An object is used for the first time in this run. If it is a static, no other model may use statics meanwhile.

@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub(crate) open: Vec<Unfinished>,
     /// What threads have allocated in this run, in order.
     pub(crate) births: Vec<Birth>,
+    /// What else is the run's own memory, from where to where: see [`Self::has_made`].
+    pub(super) unborn: Vec<(usize, usize)>,
     /// What was freed that others may have used, in order.
     pub(super) suspects: Vec<Suspect>,
     /// What is known to happen next.
@@ -72,6 +74,7 @@ impl State {
             endless: Vec::new(),
             open: Vec::new(),
             births: Vec::new(),
+            unborn: Vec::new(),
             suspects: Vec::new(),
             script: Script::default(),
             seen_flags: Vec::new(),
@@ -112,6 +115,7 @@ impl State {
         self.endless.clear();
         self.open.clear();
         self.births.clear();
+        self.unborn.clear();
         self.suspects.clear();
     }
 }
