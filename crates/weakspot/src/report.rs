@@ -12,7 +12,7 @@ use crate::replay::Which;
 use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
 use crate::source;
-use crate::strengthen::{Change, Suggestion};
+use crate::strengthen::Suggestion;
 use crate::timeline::Timeline;
 use crate::{again, replay};
 
@@ -448,7 +448,7 @@ impl Report {
         let Some(first) = self.suggestions.first() else { return Ok(()) };
         for (index, suggestion) in self.suggestions.iter().enumerate() {
             let lead = if index == 0 { "\n\nhelp: " } else { "\n  and " };
-            write!(f, "{lead}{}", describe_suggestion(suggestion))?;
+            write!(f, "{lead}{}", suggestion.in_words())?;
         }
         let these = if self.suggestions.len() == 1 { "this" } else { "these" };
         if !first.tried {
@@ -489,24 +489,6 @@ fn describe_violation(violation: &Violation) -> String {
         }
     }
     text.trim_end().to_owned()
-}
-
-/// One change, with the line as it should read.
-fn describe_suggestion(suggestion: &Suggestion) -> String {
-    let Suggestion { place, change, line, .. } = suggestion;
-    let mut text = match change {
-        Change::SeqCst => {
-            format!("use `Ordering::SeqCst` for the store at {place}, or put `fence(SeqCst)` after it")
-        }
-        Change::Release => {
-            format!("use `Ordering::Release` for the operation at {place}, or put `fence(Release)` before it")
-        }
-        Change::FenceBefore => format!("put `fence(SeqCst)` before the load at {place}"),
-    };
-    if let Some(line) = line {
-        let _ = write!(text, "\n{:>5} + {line}", place.line);
-    }
-    text
 }
 
 /// The frames of a backtrace between the panic and the runtime.

@@ -19,6 +19,7 @@ mod hitting;
 mod rewrite;
 
 use std::cmp::Ordering;
+use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use crate::builder::{Builder, FailOn};
@@ -44,11 +45,14 @@ pub enum Change {
 /// An operation to strengthen.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub struct Suggestion {
     /// Where it is.
     pub place: SourcePlace,
     /// How.
     pub change: Change,
+    /// It is a call that says its ordering. `clear_poison` and reference counts do not: only a fence beside them does the same.
+    pub says_ordering: bool,
     /// The line as it should read (or the one to put before it), if the source is there and says the ordering.
     pub line: Option<String>,
     /// The test was run with all suggestions in place, and nothing that fails was found any more.
@@ -59,16 +63,39 @@ pub struct Suggestion {
     pub fewest: bool,
 }
 
+impl Suggestion {
+    /// The change, with the line as it should read.
+    pub(crate) fn in_words(&self) -> String {
+        let Self { place, change, line, .. } = self;
+        let mut text = match (change, self.says_ordering) {
+            (Change::SeqCst, true) => {
+                format!("use `Ordering::SeqCst` for the store at {place}, or put `fence(SeqCst)` after it")
+            }
+            (Change::SeqCst, false) => format!("put `fence(SeqCst)` after the call at {place}"),
+            (Change::Release, true) => {
+                format!("use `Ordering::Release` for the operation at {place}, or put `fence(Release)` before it")
+            }
+            (Change::Release, false) => format!("put `fence(Release)` before the call at {place}"),
+            (Change::FenceBefore, _) => format!("put `fence(SeqCst)` before the load at {place}"),
+        };
+        if let Some(line) = line {
+            let _ = write!(text, "\n{:>5} + {line}", place.line);
+        }
+        text
+    }
+}
+
 /// A change at a place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
     pub(crate) change: Change,
     pub(crate) place: Place,
+    says_ordering: bool,
 }
 
 impl Candidate {
-    fn new(change: Change, place: Place) -> Self {
-        Self { change, place }
+    fn new(change: Change, place: Place, says_ordering: bool) -> Self {
+        Self { change, place, says_ordering }
     }
 
     fn key(&self) -> (&str, u32, u32, Change) {
@@ -206,7 +233,8 @@ fn suggestions(set: &[Candidate], proof: Proof) -> Vec<Suggestion> {
         let place = SourcePlace::from(candidate.place);
         let line = rewrite::rewritten(&place, candidate.change);
         let (tried, proved) = (proof != Proof::Nothing, proof == Proof::Complete);
-        Suggestion { place, change: candidate.change, line, tried, proved, fewest: tried }
+        let Candidate { change, says_ordering, .. } = *candidate;
+        Suggestion { place, change, says_ordering, line, tried, proved, fewest: tried }
     };
     set.iter().map(suggestion).collect()
 }

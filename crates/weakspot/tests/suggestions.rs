@@ -1,9 +1,9 @@
 //! What a report suggests: the fewest changes, tried out, for what the test fails on.
 #![allow(clippy::unwrap_used)]
 
-use weakspot::sync::Arc;
 use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use weakspot::sync::atomic::{AtomicUsize, fence};
+use weakspot::sync::{Arc, Mutex};
 use weakspot::{Builder, Change, FailOn, MemoryModel, Report, Verdict, thread};
 
 fn check(model: MemoryModel, fail_on: FailOn, test: fn()) -> Report {
@@ -216,4 +216,84 @@ fn the_store_that_is_named_is_one_that_can_be_delayed() {
         assert_eq!(report.suggestions.len(), 1, "{report}");
         assert!(report.suggestions[0].tried, "{report}");
     }
+}
+
+/// A poisoned mutex, and what two threads do to it.
+fn poisoned(first: fn(&Mutex<u8>, &AtomicUsize) -> bool, second: fn(&Mutex<u8>, &AtomicUsize) -> bool) -> (bool, bool) {
+    let shared = Arc::new((Mutex::new(0), AtomicUsize::new(0)));
+    poison(&shared.0);
+    let other = shared.clone();
+    let thread = thread::spawn(move || first(&other.0, &other.1));
+    let found = second(&shared.0, &shared.1);
+    (thread.join().unwrap(), found)
+}
+
+fn poison(mutex: &Mutex<u8>) {
+    let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _guard = mutex.lock();
+        panic!("while it is held");
+    }));
+    assert!(panics.is_err());
+}
+
+/// `clear_poison` has no ordering that could be another one.
+#[test]
+fn what_says_no_ordering_needs_a_fence() {
+    let late = || {
+        let clears = |mutex: &Mutex<u8>, number: &AtomicUsize| {
+            mutex.clear_poison();
+            number.load(Relaxed) == 0
+        };
+        let stores = |mutex: &Mutex<u8>, number: &AtomicUsize| {
+            number.store(1, SeqCst);
+            mutex.is_poisoned()
+        };
+        assert_ne!(poisoned(clears, stores), (true, true), "nobody has seen the other");
+    };
+    let report = check(MemoryModel::Tso, FailOn::Harmful, late);
+    assert_eq!(changes(&report), [Change::SeqCst], "{report}");
+    none_can_be_left_out(&report, FailOn::Harmful, late);
+    let text = report.to_string();
+    assert!(text.contains("help: put `fence(SeqCst)` after the call at"), "{text}");
+    assert!(!text.contains("Ordering::"), "{text}");
+    let early = || {
+        let clears = |mutex: &Mutex<u8>, number: &AtomicUsize| {
+            number.store(1, Relaxed);
+            mutex.clear_poison();
+            true
+        };
+        let looks = |mutex: &Mutex<u8>, number: &AtomicUsize| !mutex.is_poisoned() && number.load(Relaxed) == 0;
+        assert_ne!(poisoned(clears, looks), (true, true), "it is cleared before the number is there");
+    };
+    let report = check(MemoryModel::Pso, FailOn::Harmful, early);
+    assert_eq!(changes(&report), [Change::Release], "{report}");
+    none_can_be_left_out(&report, FailOn::Harmful, early);
+    assert!(report.to_string().contains("help: put `fence(Release)` before the call at"), "{report}");
+}
+
+/// Nothing can be put before what a panic does.
+#[test]
+fn a_panic_is_no_place_for_a_fence() {
+    let test = || {
+        let shared = Arc::new((Mutex::new(0), AtomicUsize::new(0)));
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            other.1.store(1, Relaxed);
+            let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let _guard = other.0.lock();
+                other.1.store(2, Relaxed);
+                panic!("while it is held");
+            }));
+            assert!(panics.is_err());
+        });
+        if shared.0.is_poisoned() {
+            assert_eq!(shared.1.load(Relaxed), 2, "it is poisoned before the number is there");
+        }
+        thread.join().unwrap();
+    };
+    let report = check(MemoryModel::Pso, FailOn::Harmful, test);
+    assert_eq!(report.verdict, Verdict::Harmful, "{report}");
+    none_can_be_left_out(&report, FailOn::Harmful, test);
+    let [suggestion] = &*report.suggestions else { panic!("{report}") };
+    assert_eq!((suggestion.change, suggestion.says_ordering), (Change::SeqCst, true), "{report}");
 }

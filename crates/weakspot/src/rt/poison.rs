@@ -26,6 +26,9 @@ use super::ordinary::address_of;
 use super::strength::Strength;
 use super::{Place, Runtime, Sync, current};
 
+/// What it is called if a panic sets a flag begins with this.
+pub(crate) const POISONS: &str = "poisons ";
+
 /// The flag of a lock.
 #[derive(Debug)]
 pub(crate) struct Poison(AtomicBool);

@@ -27,6 +27,7 @@ use super::{Candidate, Change};
 use crate::report::{Party, Violation};
 use crate::rt::Place;
 use crate::rt::lane::{Happened, Operation};
+use crate::rt::poison::POISONS;
 
 /// What an operation is to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,8 @@ impl Kind {
 pub(super) struct Act {
     pub(super) thread: u32,
     place: Place,
+    /// What it is called.
+    what: &'static str,
     kind: Kind,
     /// Does it take effect after others of its thread that come later in the source?
     late: bool,
@@ -191,7 +194,8 @@ pub(super) fn reads_its_own(acts: &[Act], load: usize) -> Option<usize> {
 
 fn act(happened: &Happened, model: MemoryModel, time: usize) -> Act {
     let kind = Kind::of(happened.operation, happened.written.is_some(), model);
-    Act { thread: happened.thread, place: happened.place, kind, late: false, time }
+    let Happened { thread, place, what, .. } = *happened;
+    Act { thread, place, what, kind, late: false, time }
 }
 
 /// The delays of the execution in which the last operation of an SC execution comes before the write `write`. `None` if
@@ -358,27 +362,37 @@ fn mark_late(acts: &mut [Act], own: &[usize]) -> Option<(usize, usize)> {
 /// The changes that order a late store before something that overtakes it, for one thread.
 fn changes(acts: &[Act], own: &[usize], model: MemoryModel, into: &mut BTreeSet<Candidate>) {
     for (position, &index) in own.iter().enumerate() {
-        let Act { place, kind, .. } = acts[index];
+        let Act { place, what, kind, .. } = acts[index];
+        // A panic poisons, and nothing can be put there.
+        if what.starts_with(POISONS) {
+            continue;
+        }
+        let candidate = |change| Candidate::new(change, place, says_ordering(what));
         // A barrier before this operation, one after it, one for stores alone.
         let (before, after) = (crosses(acts, own, position, false), crosses(acts, own, position + 1, false));
         match kind {
             Kind::Load(_) if before => {
-                into.insert(Candidate::new(Change::FenceBefore, place));
+                into.insert(candidate(Change::FenceBefore));
             }
             Kind::Store(_) => {
                 if before || after {
-                    into.insert(Candidate::new(Change::SeqCst, place));
+                    into.insert(candidate(Change::SeqCst));
                 }
                 if model == MemoryModel::Pso && crosses(acts, own, position, true) {
-                    into.insert(Candidate::new(Change::Release, place));
+                    into.insert(candidate(Change::Release));
                 }
             }
             Kind::LooseAtomic { .. } if before => {
-                into.insert(Candidate::new(Change::Release, place));
+                into.insert(candidate(Change::Release));
             }
             _ => {}
         }
     }
+}
+
+/// Does whoever calls this say an ordering? Methods of atomics have a name and nothing else.
+fn says_ordering(what: &str) -> bool {
+    !what.contains([':', ' '])
 }
 
 /// Is there a late store before this position of a thread, and something behind it that overtakes the store?
