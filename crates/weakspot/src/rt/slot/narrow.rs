@@ -233,6 +233,8 @@ impl<M: Memory> Slot<M> {
                 runtime.make_way(self.address());
             }
             Waited::TooLong => {
+                // The thread stops, and what it has on its stack is never dropped.
+                drop(waiter);
                 let message = format!(
                     "another model, on another OS thread, uses this atomic, and its execution has not come to an end for {}: \
                      perhaps they wait for each other. Give each model atomics of its own",
