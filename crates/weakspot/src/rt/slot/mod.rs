@@ -39,6 +39,7 @@ mod layout;
 #[path = "wide.rs"]
 mod layout;
 
+#[cfg_attr(not(feature = "allocator"), allow(unused_imports, reason = "asked where what is freed is known"))]
 pub(crate) use layout::{Homes, Slot, is_token_of, object_of, token_of_run};
 
 /// The memory of an atomic, as bits.
