@@ -21,9 +21,23 @@ use crate::timeline::Timeline;
 /// How pairs of places were tried out, by their addresses.
 ///
 /// Where a trial was in vain, something that is not seen orders the two, and will as a rule do so again. So after each of them
-/// the same two places are left alone for twice as long as before; never for good.
+/// the same two places are left alone for twice as long as before; never for good. But the same two places may be those of
+/// something else, too. So [`SPARE`] trials are made all the same, and later one for each [`SPARE`] executions, of uses that
+/// are not where in their threads one was before.
 #[derive(Debug, Default)]
-pub(crate) struct Tried(FxHashMap<(usize, usize), Trials>);
+pub(crate) struct Tried {
+    trials: FxHashMap<(usize, usize), Trials>,
+    /// Trials of places that should be left alone, and what they were about.
+    spared: u64,
+    moments: FxHashSet<Moment>,
+    /// Executions that were looked at.
+    looks: u64,
+    /// Room for what is looked at.
+    late: Vec<LateUse>,
+}
+
+/// The use and the free, by thread, by the number of events before, and by the access to plain memory.
+type Moment = [u32; 5];
 
 #[derive(Debug, Default)]
 struct Trials {
@@ -33,26 +47,45 @@ struct Trials {
     rests: u32,
 }
 
+/// So many trials, and executions for one more.
+const SPARE: u64 = 64;
+
 impl Tried {
     /// Is it worth while to try this out?
-    pub(crate) fn is_due(&mut self, late: &LateUse) -> bool {
-        let Some(trials) = self.0.get_mut(&key_of(late)) else { return true };
-        let is_due = trials.rests == 0;
-        trials.rests = trials.rests.saturating_sub(1);
-        is_due
+    fn is_due(&self, late: &LateUse) -> bool {
+        let rests = self.trials.get(&key_of(late)).map_or(0, |trials| trials.rests);
+        let is_new = || self.spared < SPARE + self.looks / SPARE && !self.moments.contains(&moment_of(late));
+        rests == 0 || self.spared < SPARE || is_new()
+    }
+
+    /// It is met.
+    fn meet(&mut self, late: &LateUse) {
+        if let Some(trials) = self.trials.get_mut(&key_of(late)) {
+            trials.rests = trials.rests.saturating_sub(1);
+        }
     }
 
     /// It is tried out.
-    pub(crate) fn note(&mut self, late: &LateUse) {
-        let trials = self.0.entry(key_of(late)).or_default();
-        trials.in_vain += 1;
-        trials.rests = 1 << trials.in_vain.min(20);
+    fn note(&mut self, late: &LateUse) {
+        let trials = self.trials.entry(key_of(late)).or_default();
+        if trials.rests > 0 {
+            self.spared += 1;
+            self.moments.insert(moment_of(late));
+        } else {
+            trials.in_vain += 1;
+            trials.rests = 1 << trials.in_vain.min(20);
+        }
     }
 }
 
 fn key_of(late: &LateUse) -> (usize, usize) {
     let address = |place: Place| std::ptr::from_ref(place).addr();
     (address(late.places.0), address(late.places.1))
+}
+
+fn moment_of(late: &LateUse) -> Moment {
+    let &LateUse { user, before, plain, freer, freed_after, .. } = late;
+    [user, before, plain.unwrap_or(0), freer, freed_after]
 }
 
 /// An execution in which memory is used after it was freed.
@@ -71,11 +104,21 @@ pub(crate) fn look(
     tried: &mut Tried,
     mut moves_of: impl FnMut(&LateUse) -> Option<Vec<Move>>,
 ) -> ControlFlow<(), Option<Found>> {
-    let mut late: Vec<LateUse> = runtime.late_uses();
-    late.retain(|late| tried.is_due(late) && !runtime.is_ordered(late));
-    let possible: Vec<(LateUse, Vec<Move>)> =
-        late.into_iter().filter_map(|late| moves_of(&late).map(|moves| (late, moves))).collect();
+    let mut late = std::mem::take(&mut tried.late);
+    late.clear();
+    runtime.late_uses(&mut late);
+    tried.looks += 1;
+    let is_possible = |late: LateUse| {
+        let is_open = tried.is_due(&late) && !runtime.is_ordered(&late);
+        tried.meet(&late);
+        is_open.then(|| Some((late, moves_of(&late)?))).flatten()
+    };
+    let possible: Vec<(LateUse, Vec<Move>)> = late.iter().copied().filter_map(is_possible).collect();
+    tried.late = late;
     for (late, moves) in possible {
+        if !tried.is_due(&late) {
+            continue;
+        }
         tried.note(&late);
         let stop: Option<Stop> = late.plain.map(|access| (late.user, access));
         let schedule = model.to_owned() + &replay::with_stop(stop, &schedule_text(&moves));

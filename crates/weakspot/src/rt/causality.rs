@@ -157,6 +157,17 @@ pub(crate) struct Access {
     pub(crate) events: u32,
     /// Which of the accesses to plain memory it is that its thread has come to.
     pub(crate) ordinal: u32,
+    /// Events of the run before it began.
+    pub(crate) since: u32,
+}
+
+/// When an access to plain memory began, which may take time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Began {
+    /// Which of its thread's accesses it is.
+    pub(crate) ordinal: u32,
+    /// Events of the run before.
+    pub(crate) since: u32,
 }
 
 /// What an access to plain memory races with.
@@ -542,7 +553,7 @@ impl Causality {
         &mut self,
         thread: u32,
         plain: u32,
-        (writes, ordinal): (bool, u32),
+        (writes, began): (bool, Began),
         moment: PlainMoment,
     ) -> Result<(), Racing> {
         self.catch_up();
@@ -555,7 +566,8 @@ impl Causality {
         }
         let time = self.threads.entry(Self::knows(thread), thread);
         let PlainMoment { place, events } = moment;
-        let access = Access { thread, time, place, writes, events, ordinal };
+        let Began { ordinal, since } = began;
+        let access = Access { thread, time, place, writes, events, ordinal, since };
         if writes {
             self.reads_before(reads, thread).map_err(Racing::Access)?;
             self.plains[plain as usize] = Plain { birth, write: Some(access), reads: u32::MAX };

@@ -22,7 +22,7 @@
 //! Here it is noted what is suspect when memory is freed, in passing. Who has used it, and when, is found out at the end of the run.
 
 use super::causality::{Access, Marked};
-use super::lane::Operation;
+use super::lane::{Happened, Operation};
 use super::runtime::Runtime;
 use super::state::State;
 use super::{Place, slot, tracked};
@@ -83,15 +83,11 @@ impl Runtime {
         if state.has_joined_all(thread) {
             return;
         }
-        // Executions with store buffers are made in all orders, but for what is no event.
         let what = match (slot::object_of(bits, self.token.get()), tracked::number_of(bits)) {
             (Some(object), _) => What::Object(object),
             (None, Ok(plain)) => What::Plain(plain),
             (None, Err(object)) => What::Object(object),
         };
-        if self.buffered.get() && matches!(what, What::Object(_)) {
-            return;
-        }
         let events = state.log.len() as u32;
         let knew = match state.suspects.last() {
             Some(last) if last.thread == thread && last.events == events => last.knew,
@@ -113,19 +109,34 @@ impl Runtime {
         !self.state.borrow().suspects.is_empty()
     }
 
-    /// The last use of each thread of what is suspect in the run, one for each pair of places.
-    pub(crate) fn late_uses(&self) -> Vec<LateUse> {
-        self.state().late_uses()
+    /// The last use of each thread of what is suspect in the run.
+    pub(crate) fn late_uses(&self, found: &mut Vec<LateUse>) {
+        // With store buffers, executions are made in all orders, but for what is no event, and for stores: those go into the
+        // buffer as soon as they can.
+        self.state().late_uses(self.buffered.get(), found);
     }
 
     /// Does the use happen before the free, by the orderings of the program or by what the runtime knows besides?
     pub(crate) fn is_ordered(&self, late: &LateUse) -> bool {
         let causality = &mut self.state().causality;
         match late.access {
+            // The clocks do not tell when a store went into the buffer.
+            Using::Object(_) if self.buffered.get() => false,
             Using::Object(object) => causality.knew_use(late.knew, late.user, object),
             Using::Plain(access) => causality.knew_access(late.knew, &access),
         }
     }
+}
+
+/// What is worked out of a run, in memory that is used again.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// Of each entry of the log: how many events its thread has done before.
+    done: Vec<u32>,
+    /// The same for each thread, in the end.
+    counts: Vec<u32>,
+    /// Of each object: the number of the last suspect that it is in, from 1 on, and the threads whose last use is known.
+    objects: Vec<(u32, u64)>,
 }
 
 impl State {
@@ -138,77 +149,92 @@ impl State {
         self.lanes.iter().enumerate().all(is_known)
     }
 
-    fn late_uses(&self) -> Vec<LateUse> {
-        let mut found: Vec<LateUse> = Vec::new();
-        let mut add = |late: LateUse| {
-            let same = |one: Place, other: Place| std::ptr::eq(one, other);
-            let is_same = |other: &LateUse| same(other.places.0, late.places.0) && same(other.places.1, late.places.1);
-            if !found.iter().any(is_same) {
-                found.push(late);
-            }
-        };
-        // The last one that each object is in.
-        let mut suspects = vec![None; self.objects.len()];
-        for suspect in &self.suspects {
+    fn late_uses(&mut self, only_stores: bool, found: &mut Vec<LateUse>) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.count(&self.log, self.lanes.len());
+        scratch.objects.clear();
+        scratch.objects.resize(self.objects.len(), (0, 0));
+        for (suspect, number) in self.suspects.iter().zip(1..) {
             match suspect.what {
                 What::Object(object) => {
-                    if let Some(known) = suspects.get_mut(object as usize) {
-                        *known = Some(suspect);
+                    if let Some(known) = scratch.objects.get_mut(object as usize) {
+                        *known = (number, 0);
                     }
                 }
-                What::Plain(plain) => self
-                    .causality
-                    .accesses_of(plain)
-                    .filter(|access| access.thread != suspect.thread)
-                    .filter_map(|access| self.late_access(suspect, access))
-                    .for_each(&mut add),
+                What::Plain(plain) => {
+                    let accesses = self.causality.accesses_of(plain).filter(|access| access.thread != suspect.thread);
+                    found.extend(accesses.filter_map(|access| self.late_access(&scratch, suspect, access)));
+                }
             }
         }
-        // Its last use by each other thread.
-        let mut last: Vec<(u32, usize)> = Vec::new();
-        for (at, happened) in self.log.iter().enumerate() {
-            let Some(object) = happened.operation.object() else { continue };
-            let Some(&Some(suspect)) = suspects.get(object as usize) else { continue };
-            if happened.thread == suspect.thread || at >= suspect.events as usize {
+        self.add_parts(&mut scratch);
+        for (at, happened) in self.log.iter().enumerate().rev() {
+            let is_meant = matches!(happened.operation, Operation::Store(..)) || !only_stores;
+            let Some(object) = happened.operation.object().filter(|_| is_meant) else { continue };
+            let Some((number @ 1.., threads)) = scratch.objects.get_mut(object as usize) else { continue };
+            let suspect = &self.suspects[*number as usize - 1];
+            let bit = 1 << happened.thread;
+            if happened.thread == suspect.thread || at >= suspect.events as usize || *threads & bit != 0 {
                 continue;
             }
-            let is_same =
-                |&&mut (other, then): &&mut (u32, usize)| other == object && self.log[then].thread == happened.thread;
-            match last.iter_mut().find(is_same) {
-                Some((_, then)) => *then = at,
-                None => last.push((object, at)),
-            }
+            *threads |= bit;
+            let before = scratch.done[at];
+            let use_of = (happened.thread, before, None);
+            found.extend(self.late_use(&scratch, suspect, use_of, happened.place, Using::Object(object)));
         }
-        last.sort_unstable_by_key(|&(object, at)| (object, self.log[at].thread));
-        for (object, at) in last {
-            let (happened, Some(suspect)) = (&self.log[at], suspects[object as usize]) else { continue };
-            let user = happened.thread;
-            let before = self.log[..at].iter().filter(|happened| happened.is_step_of(user)).count() as u32;
-            let late = self.late_use(suspect, (user, before, None), happened.place, Using::Object(object));
-            if let Some(late) = late {
-                add(late);
-            }
-        }
-        found
+        self.scratch = scratch;
     }
 
-    fn late_access(&self, suspect: &Suspect, access: Access) -> Option<LateUse> {
-        let by_then = &self.log[..access.events as usize];
-        let before = by_then.iter().filter(|happened| happened.is_step_of(access.thread)).count() as u32;
-        self.late_use(suspect, (access.thread, before, Some(access.ordinal)), access.place, Using::Plain(access))
+    /// What is no memory of its own goes with what it belongs to.
+    fn add_parts(&self, scratch: &mut Scratch) {
+        let flags = self.seen_flags.iter().map(super::poison::Seen::parts);
+        let gates = self.gates.iter().map(|(&(of, _), &gate)| (of, gate));
+        for (of, part) in flags.chain(gates) {
+            let whole = scratch.objects.get(of as usize).copied();
+            if let (Some((number @ 1.., _)), Some(part)) = (whole, scratch.objects.get_mut(part as usize)) {
+                *part = (number, 0);
+            }
+        }
+    }
+
+    fn late_access(&self, scratch: &Scratch, suspect: &Suspect, access: Access) -> Option<LateUse> {
+        let (before, _) = self.done_by(scratch, access.thread, access.since).unwrap_or((0, access.place));
+        let use_of = (access.thread, before, Some(access.ordinal));
+        self.late_use(scratch, suspect, use_of, access.place, Using::Plain(access))
     }
 
     fn late_use(
         &self,
+        scratch: &Scratch,
         suspect: &Suspect,
         (user, before, plain): (u32, u32, Option<u32>),
         place: Place,
         access: Using,
     ) -> Option<LateUse> {
         let &Suspect { thread: freer, events, knew, .. } = suspect;
-        let mut own = self.log[..events as usize].iter().rev().filter(|happened| happened.is_step_of(freer));
-        let last = own.next()?;
-        let freed_after = 1 + own.count() as u32;
-        Some(LateUse { user, before, plain, freer, freed_after, places: (place, last.place), access, knew })
+        let (freed_after, last) = self.done_by(scratch, freer, events)?;
+        Some(LateUse { user, before, plain, freer, freed_after, places: (place, last), access, knew })
+    }
+
+    /// How many events a thread has done when the run had so many, and where the last of them was.
+    fn done_by(&self, scratch: &Scratch, thread: u32, events: u32) -> Option<(u32, Place)> {
+        let by_then = &self.log[..events as usize];
+        let last = by_then.iter().rposition(|happened| happened.is_step_of(thread))?;
+        Some((scratch.done[last] + 1, by_then[last].place))
+    }
+}
+
+impl Scratch {
+    /// Counts the events of each thread.
+    fn count(&mut self, log: &[Happened], threads: usize) {
+        self.counts.clear();
+        self.counts.resize(threads, 0);
+        self.done.clear();
+        self.done.extend(log.iter().map(|happened| {
+            let count = &mut self.counts[happened.thread as usize];
+            let before = *count;
+            *count += u32::from(happened.is_step_of(happened.thread));
+            before
+        }));
     }
 }

@@ -22,12 +22,12 @@ impl Causality {
         Marked { knew: self.mark(thread), done: self.done.len() }
     }
 
-    /// Did the last use of an object by a thread before this happen before it?
+    /// Did the last use of an object by a thread before this happen before it? Not if it is none that the clocks tell of.
     pub(crate) fn knew_use(&mut self, marked: Marked, thread: u32, object: u32) -> bool {
         self.catch_up();
         let is_use = |done: &&Done| (done.thread, done.other) == (thread, object) && done.deed.accesses().is_some();
         let last = self.done[..marked.done].iter().rev().find(is_use);
-        last.is_none_or(|last| self.asked.entry(marked.knew.0, thread) >= last.time)
+        last.is_some_and(|last| self.asked.entry(marked.knew.0, thread) >= last.time)
     }
 
     /// The same for an access to plain memory.
