@@ -293,7 +293,10 @@ impl Search<'_, '_> {
             return None;
         }
         let (runtime, moves) = (self.runtime, &self.moves);
-        let moves_of = |late: &LateUse| reclaim::moves_of_relaxed(moves, &runtime.state().log, late);
+        let moves_of = |late: &LateUse| {
+            let is_open = !runtime.is_ordered(late);
+            is_open.then(|| reclaim::moves_of_relaxed(moves, &runtime.state().log, late)).flatten()
+        };
         let begin = format!("{}:", self.model.name());
         let found = reclaim::look(self.builder, self.runtime, &begin, &mut self.tried, moves_of);
         let reclaim::Found { failure, timeline, schedule } = found.continue_value()??;

@@ -15,7 +15,7 @@ use crate::replay::{self, Stop};
 use crate::rt::Place;
 use crate::rt::lane::{Happened, Operation};
 use crate::rt::runtime::Runtime;
-use crate::rt::suspects::LateUse;
+use crate::rt::suspects::{LateUse, Places};
 use crate::timeline::Timeline;
 
 /// How pairs of places were tried out, by their addresses.
@@ -51,23 +51,29 @@ struct Trials {
 const SPARE: u64 = 64;
 
 impl Tried {
-    /// Is it worth while to try this out?
-    fn is_due(&self, late: &LateUse) -> bool {
-        let rests = self.trials.get(&key_of(late)).map_or(0, |trials| trials.rests);
-        let is_new = || self.spared < SPARE + self.looks / SPARE && !self.moments.contains(&moment_of(late));
-        rests == 0 || self.spared < SPARE || is_new()
+    /// Two places are met: may it be worth while to try them out?
+    fn meet(&mut self, places: Places) -> bool {
+        let may_spare = self.has_spare();
+        let Some(trials) = self.trials.get_mut(&key_of(places)) else { return true };
+        let is_due = trials.rests == 0;
+        trials.rests = trials.rests.saturating_sub(1);
+        is_due || may_spare
     }
 
-    /// It is met.
-    fn meet(&mut self, late: &LateUse) {
-        if let Some(trials) = self.trials.get_mut(&key_of(late)) {
-            trials.rests = trials.rests.saturating_sub(1);
-        }
+    /// Is it worth while to try this out?
+    fn is_due(&self, late: &LateUse) -> bool {
+        let rests = self.trials.get(&key_of(late.places)).map_or(0, |trials| trials.rests);
+        rests == 0 || self.spared < SPARE || self.has_spare() && !self.moments.contains(&moment_of(late))
+    }
+
+    /// Is there a trial to spare?
+    fn has_spare(&self) -> bool {
+        self.spared < SPARE + self.looks / SPARE
     }
 
     /// It is tried out.
     fn note(&mut self, late: &LateUse) {
-        let trials = self.trials.entry(key_of(late)).or_default();
+        let trials = self.trials.entry(key_of(late.places)).or_default();
         if trials.rests > 0 {
             self.spared += 1;
             self.moments.insert(moment_of(late));
@@ -78,9 +84,9 @@ impl Tried {
     }
 }
 
-fn key_of(late: &LateUse) -> (usize, usize) {
+fn key_of((used, freed): Places) -> (usize, usize) {
     let address = |place: Place| std::ptr::from_ref(place).addr();
-    (address(late.places.0), address(late.places.1))
+    (address(used), address(freed))
 }
 
 fn moment_of(late: &LateUse) -> Moment {
@@ -96,7 +102,7 @@ pub(crate) struct Found {
 }
 
 /// Looks for one that is made of the run that is over, by these moves; its schedule begins with `model`. `Break`: the runtime has
-/// found out something that matters to the exploration, and everything begins anew.
+/// found out something that matters to the exploration, and everything begins anew. There are no moves where the use had to come first.
 pub(crate) fn look(
     builder: &Builder,
     runtime: &Runtime,
@@ -106,13 +112,9 @@ pub(crate) fn look(
 ) -> ControlFlow<(), Option<Found>> {
     let mut late = std::mem::take(&mut tried.late);
     late.clear();
-    runtime.late_uses(&mut late);
     tried.looks += 1;
-    let is_possible = |late: LateUse| {
-        let is_open = tried.is_due(&late) && !runtime.is_ordered(&late);
-        tried.meet(&late);
-        is_open.then(|| Some((late, moves_of(&late)?))).flatten()
-    };
+    runtime.late_uses(&mut late, |places| tried.meet(places));
+    let is_possible = |late: LateUse| tried.is_due(&late).then(|| Some((late, moves_of(&late)?))).flatten();
     let possible: Vec<(LateUse, Vec<Move>)> = late.iter().copied().filter_map(is_possible).collect();
     tried.late = late;
     for (late, moves) in possible {
@@ -134,11 +136,16 @@ pub(crate) fn look(
 }
 
 /// The moves after which what was freed is used, if the trace allows that the use comes after the free.
-pub(crate) fn moves_in(graph: &Graph, lineariser: &mut Lineariser, late: &LateUse) -> Option<Vec<Move>> {
+pub(crate) fn moves_in(
+    graph: &Graph,
+    lineariser: &mut Lineariser,
+    runtime: &Runtime,
+    late: &LateUse,
+) -> Option<Vec<Move>> {
     let freed = step_of(graph, late.freer, late.freed_after.checked_sub(1)?)?;
     // Of a cell: what comes after the use.
     let after = step_of(graph, late.user, late.before);
-    if after.is_some_and(|after| graph.happens_before(after, freed)) {
+    if after.is_some_and(|after| graph.happens_before(after, freed)) || runtime.is_ordered(late) {
         return None;
     }
     let before = step_of(graph, late.user, late.before.checked_sub(1)?)?;
@@ -154,16 +161,14 @@ fn used(late: &LateUse) -> Move {
 
 /// The event of a thread of this number, as its log counts them.
 pub(crate) fn step_of(graph: &Graph, thread: u32, number: u32) -> Option<u32> {
-    let mut steps = Vec::new();
-    let mut id = graph.thread(thread as usize).last;
-    while id != NONE {
-        let event = graph.event(id);
-        if is_step(event) && !matches!(event.kind, EventKind::WaitWrite) {
-            steps.push(id);
-        }
-        id = event.po_prev;
-    }
-    steps.len().checked_sub(number as usize + 1).map(|at| steps[at])
+    let events = || {
+        let existing = |id: u32| (id != NONE).then_some(id);
+        let last = existing(graph.thread(thread as usize).last);
+        let all = std::iter::successors(last, move |&id| existing(graph.event(id).po_prev));
+        all.filter(|&id| is_step(graph.event(id)) && !matches!(graph.event(id).kind, EventKind::WaitWrite))
+    };
+    let after = events().count().checked_sub(number as usize + 1)?;
+    events().nth(after)
 }
 
 /// The same for a schedule on the SC machine: the moves, and where the log tells of each.

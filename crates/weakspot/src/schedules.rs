@@ -501,7 +501,10 @@ impl<'b, 'r> Search<'b, 'r> {
         self.watch();
         if matches!(rest, Rest::Complete) && runtime.has_suspects() {
             let (moves, told) = (&self.moves, &self.told);
-            let moves_of = |late: &LateUse| reclaim::moves_of_schedule(moves, told, &runtime.state().log, late);
+            let moves_of = |late: &LateUse| {
+                let is_open = !runtime.is_ordered(late);
+                is_open.then(|| reclaim::moves_of_schedule(moves, told, &runtime.state().log, late)).flatten()
+            };
             self.judge.look_for_late_uses(runtime, moves_of)?;
         }
         self.judge.limits()

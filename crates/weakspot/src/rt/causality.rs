@@ -18,7 +18,7 @@ mod questions;
 use super::Place;
 use super::objects::NO_BIRTH;
 use crate::failure::PlainMoment;
-pub(crate) use questions::{Marked, Question};
+pub(crate) use questions::{Began, Marked, Question};
 
 /// No clock.
 const NO_CLOCK: u32 = u32::MAX;
@@ -155,19 +155,7 @@ pub(crate) struct Access {
     pub(crate) writes: bool,
     /// Events of the run before it.
     pub(crate) events: u32,
-    /// Which of the accesses to plain memory it is that its thread has come to.
-    pub(crate) ordinal: u32,
-    /// Events of the run before it began.
-    pub(crate) since: u32,
-}
-
-/// When an access to plain memory began, which may take time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Began {
-    /// Which of its thread's accesses it is.
-    pub(crate) ordinal: u32,
-    /// Events of the run before.
-    pub(crate) since: u32,
+    pub(crate) began: Began,
 }
 
 /// What an access to plain memory races with.
@@ -566,8 +554,7 @@ impl Causality {
         }
         let time = self.threads.entry(Self::knows(thread), thread);
         let PlainMoment { place, events } = moment;
-        let Began { ordinal, since } = began;
-        let access = Access { thread, time, place, writes, events, ordinal, since };
+        let access = Access { thread, time, place, writes, events, began };
         if writes {
             self.reads_before(reads, thread).map_err(Racing::Access)?;
             self.plains[plain as usize] = Plain { birth, write: Some(access), reads: u32::MAX };

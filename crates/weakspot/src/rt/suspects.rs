@@ -48,6 +48,9 @@ pub(crate) struct Suspect {
     knew: Marked,
 }
 
+/// Those of a use and of the last event before the free.
+pub(crate) type Places = (Place, Place);
+
 /// A use that may also come after the free.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LateUse {
@@ -62,7 +65,7 @@ pub(crate) struct LateUse {
     /// Events of that thread before it does.
     pub(crate) freed_after: u32,
     /// The places of the use and of the last event before the free.
-    pub(crate) places: (Place, Place),
+    pub(crate) places: Places,
     access: Using,
     knew: Marked,
 }
@@ -109,11 +112,11 @@ impl Runtime {
         !self.state.borrow().suspects.is_empty()
     }
 
-    /// The last use of each thread of what is suspect in the run.
-    pub(crate) fn late_uses(&self, found: &mut Vec<LateUse>) {
+    /// The last use of each thread of what is suspect in the run, if its place and that of the last event before the free are wanted.
+    pub(crate) fn late_uses(&self, found: &mut Vec<LateUse>, wanted: impl FnMut(Places) -> bool) {
         // With store buffers, executions are made in all orders, but for what is no event, and for stores: those go into the
         // buffer as soon as they can.
-        self.state().late_uses(self.buffered.get(), found);
+        self.state().late_uses(self.buffered.get(), found, wanted);
     }
 
     /// Does the use happen before the free, by the orderings of the program or by what the runtime knows besides?
@@ -131,10 +134,12 @@ impl Runtime {
 /// What is worked out of a run, in memory that is used again.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// Of each entry of the log: how many events its thread has done before.
+    /// Of each entry of the log: how many events its thread has done before. Nothing as long as nobody needs it.
     done: Vec<u32>,
     /// The same for each thread, in the end.
     counts: Vec<u32>,
+    /// Who frees, how many events the run had by then, and which was the last of its own.
+    last_step: ((u32, u32), usize),
     /// Of each object: the number of the last suspect that it is in, from 1 on, and the threads whose last use is known.
     objects: Vec<(u32, u64)>,
 }
@@ -149,11 +154,9 @@ impl State {
         self.lanes.iter().enumerate().all(is_known)
     }
 
-    fn late_uses(&mut self, only_stores: bool, found: &mut Vec<LateUse>) {
+    fn late_uses(&mut self, only_stores: bool, found: &mut Vec<LateUse>, mut wanted: impl FnMut(Places) -> bool) {
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.count(&self.log, self.lanes.len());
-        scratch.objects.clear();
-        scratch.objects.resize(self.objects.len(), (0, 0));
+        scratch.clear(self.objects.len());
         for (suspect, number) in self.suspects.iter().zip(1..) {
             match suspect.what {
                 What::Object(object) => {
@@ -162,25 +165,30 @@ impl State {
                     }
                 }
                 What::Plain(plain) => {
-                    let accesses = self.causality.accesses_of(plain).filter(|access| access.thread != suspect.thread);
-                    found.extend(accesses.filter_map(|access| self.late_access(&scratch, suspect, access)));
+                    for access in self.causality.accesses_of(plain).filter(|access| access.thread != suspect.thread) {
+                        let use_of = (access.thread, access.began.since, Some(access.began.ordinal));
+                        let using = (access.place, Using::Plain(access));
+                        found.extend(self.late_use(&mut scratch, suspect, use_of, using, &mut wanted));
+                    }
                 }
             }
         }
         self.add_parts(&mut scratch);
-        for (at, happened) in self.log.iter().enumerate().rev() {
-            let is_meant = matches!(happened.operation, Operation::Store(..)) || !only_stores;
-            let Some(object) = happened.operation.object().filter(|_| is_meant) else { continue };
+        let last_free = self.suspects.last().map_or(0, |suspect| suspect.events as usize);
+        for (at, happened) in self.log[..last_free].iter().enumerate().rev() {
+            let Some(object) = happened.operation.object() else { continue };
             let Some((number @ 1.., threads)) = scratch.objects.get_mut(object as usize) else { continue };
             let suspect = &self.suspects[*number as usize - 1];
             let bit = 1 << happened.thread;
             if happened.thread == suspect.thread || at >= suspect.events as usize || *threads & bit != 0 {
                 continue;
             }
-            *threads |= bit;
-            let before = scratch.done[at];
-            let use_of = (happened.thread, before, None);
-            found.extend(self.late_use(&scratch, suspect, use_of, happened.place, Using::Object(object)));
+            if !only_stores || matches!(happened.operation, Operation::Store(..)) {
+                *threads |= bit;
+                let use_of = (happened.thread, at as u32, None);
+                let using = (happened.place, Using::Object(object));
+                found.extend(self.late_use(&mut scratch, suspect, use_of, using, &mut wanted));
+            }
         }
         self.scratch = scratch;
     }
@@ -197,39 +205,55 @@ impl State {
         }
     }
 
-    fn late_access(&self, scratch: &Scratch, suspect: &Suspect, access: Access) -> Option<LateUse> {
-        let (before, _) = self.done_by(scratch, access.thread, access.since).unwrap_or((0, access.place));
-        let use_of = (access.thread, before, Some(access.ordinal));
-        self.late_use(scratch, suspect, use_of, access.place, Using::Plain(access))
-    }
-
+    /// A use by a thread when the run had so many events.
     fn late_use(
         &self,
-        scratch: &Scratch,
+        scratch: &mut Scratch,
         suspect: &Suspect,
-        (user, before, plain): (u32, u32, Option<u32>),
-        place: Place,
-        access: Using,
+        (user, events, plain): (u32, u32, Option<u32>),
+        (place, access): (Place, Using),
+        wanted: &mut impl FnMut(Places) -> bool,
     ) -> Option<LateUse> {
-        let &Suspect { thread: freer, events, knew, .. } = suspect;
-        let (freed_after, last) = self.done_by(scratch, freer, events)?;
-        Some(LateUse { user, before, plain, freer, freed_after, places: (place, last), access, knew })
+        let &Suspect { thread: freer, knew, .. } = suspect;
+        let last = self.last_step(scratch, suspect)?;
+        let places = (place, self.log[last].place);
+        if !wanted(places) {
+            return None;
+        }
+        scratch.count(&self.log, self.lanes.len());
+        let freed_after = scratch.done[last] + 1;
+        let before = self.log[..events as usize].iter().rposition(|happened| happened.is_step_of(user));
+        let before = before.map_or(0, |at| scratch.done[at] + 1);
+        Some(LateUse { user, before, plain, freer, freed_after, places, access, knew })
     }
 
-    /// How many events a thread has done when the run had so many, and where the last of them was.
-    fn done_by(&self, scratch: &Scratch, thread: u32, events: u32) -> Option<(u32, Place)> {
-        let by_then = &self.log[..events as usize];
-        let last = by_then.iter().rposition(|happened| happened.is_step_of(thread))?;
-        Some((scratch.done[last] + 1, by_then[last].place))
+    /// The last event of who frees before.
+    fn last_step(&self, scratch: &mut Scratch, &Suspect { thread, events, .. }: &Suspect) -> Option<usize> {
+        if scratch.last_step.0 != (thread, events) {
+            let by_then = &self.log[..events as usize];
+            let last = by_then.iter().rposition(|happened| happened.is_step_of(thread))?;
+            scratch.last_step = ((thread, events), last);
+        }
+        Some(scratch.last_step.1)
     }
 }
 
 impl Scratch {
-    /// Counts the events of each thread.
+    /// For a run with so many objects.
+    fn clear(&mut self, objects: usize) {
+        self.done.clear();
+        self.objects.clear();
+        self.objects.resize(objects, (0, 0));
+        self.last_step = ((u32::MAX, 0), 0);
+    }
+
+    /// Counts the events of each thread, once.
     fn count(&mut self, log: &[Happened], threads: usize) {
+        if !self.done.is_empty() {
+            return;
+        }
         self.counts.clear();
         self.counts.resize(threads, 0);
-        self.done.clear();
         self.done.extend(log.iter().map(|happened| {
             let count = &mut self.counts[happened.thread as usize];
             let before = *count;

@@ -16,6 +16,15 @@ pub(crate) struct Marked {
     done: usize,
 }
 
+/// When an access to plain memory began, which may take time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Began {
+    /// Which of its thread's accesses it is.
+    pub(crate) ordinal: u32,
+    /// Events of the run before.
+    pub(crate) since: u32,
+}
+
 impl Causality {
     /// What the thread knows now.
     pub(crate) fn mark_here(&mut self, thread: u32) -> Marked {
