@@ -286,14 +286,17 @@ impl Search<'_, '_> {
         Box::new(Harm { failure, timeline, schedule, delays, violations })
     }
 
-    /// The run has ended well: an execution in which a cell that it has freed is used afterwards. (What has events of its own is
-    /// met in the other executions.)
+    /// The run has ended well: an execution in which a cell that it has freed is used afterwards, or is stored to. (What has other
+    /// events of its own is met in the other executions.)
     fn late_use(&mut self) -> Option<Box<Harm>> {
         if !self.runtime.has_suspects() {
             return None;
         }
-        let log = self.runtime.state().log.clone();
-        let moves_of = |late: &LateUse| reclaim::moves_of_relaxed(&self.moves, &log, late);
+        let (runtime, moves) = (self.runtime, &self.moves);
+        let moves_of = |late: &LateUse| {
+            let is_open = !runtime.is_ordered(late);
+            is_open.then(|| reclaim::moves_of_relaxed(moves, &runtime.state().log, late)).flatten()
+        };
         let begin = format!("{}:", self.model.name());
         let found = reclaim::look(self.builder, self.runtime, &begin, &mut self.tried, moves_of);
         let reclaim::Found { failure, timeline, schedule } = found.continue_value()??;

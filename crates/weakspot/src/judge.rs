@@ -500,7 +500,8 @@ impl Visitor<Live<'_>> for Judge<'_> {
         }
         if ending == Ending::Complete && runtime.has_suspects() {
             let mut lineariser = std::mem::take(&mut *self.lineariser);
-            let flow = self.look_for_late_uses(runtime, |late| reclaim::moves_in(graph, &mut lineariser, late));
+            let flow =
+                self.look_for_late_uses(runtime, |late| reclaim::moves_in(graph, &mut lineariser, runtime, late));
             *self.lineariser = lineariser;
             flow?;
         }

@@ -15,15 +15,29 @@ use crate::replay::{self, Stop};
 use crate::rt::Place;
 use crate::rt::lane::{Happened, Operation};
 use crate::rt::runtime::Runtime;
-use crate::rt::suspects::LateUse;
+use crate::rt::suspects::{LateUse, Places};
 use crate::timeline::Timeline;
 
 /// How pairs of places were tried out, by their addresses.
 ///
 /// Where a trial was in vain, something that is not seen orders the two, and will as a rule do so again. So after each of them
-/// the same two places are left alone for twice as long as before; never for good.
+/// the same two places are left alone for twice as long as before; never for good. But the same two places may be those of
+/// something else, too. So [`SPARE`] trials are made all the same, and later one for each [`SPARE`] executions, of uses that
+/// are not where in their threads one was before.
 #[derive(Debug, Default)]
-pub(crate) struct Tried(FxHashMap<(usize, usize), Trials>);
+pub(crate) struct Tried {
+    trials: FxHashMap<(usize, usize), Trials>,
+    /// Trials of places that should be left alone, and what they were about.
+    spared: u64,
+    moments: FxHashSet<Moment>,
+    /// Executions that were looked at.
+    looks: u64,
+    /// Room for what is looked at.
+    late: Vec<LateUse>,
+}
+
+/// The use and the free, by thread, by the number of events before, and by the access to plain memory.
+type Moment = [u32; 5];
 
 #[derive(Debug, Default)]
 struct Trials {
@@ -33,26 +47,51 @@ struct Trials {
     rests: u32,
 }
 
+/// So many trials, and executions for one more.
+const SPARE: u64 = 64;
+
 impl Tried {
-    /// Is it worth while to try this out?
-    pub(crate) fn is_due(&mut self, late: &LateUse) -> bool {
-        let Some(trials) = self.0.get_mut(&key_of(late)) else { return true };
+    /// Two places are met: may it be worth while to try them out?
+    fn meet(&mut self, places: Places) -> bool {
+        let may_spare = self.has_spare();
+        let Some(trials) = self.trials.get_mut(&key_of(places)) else { return true };
         let is_due = trials.rests == 0;
         trials.rests = trials.rests.saturating_sub(1);
-        is_due
+        is_due || may_spare
+    }
+
+    /// Is it worth while to try this out?
+    fn is_due(&self, late: &LateUse) -> bool {
+        let rests = self.trials.get(&key_of(late.places)).map_or(0, |trials| trials.rests);
+        rests == 0 || self.spared < SPARE || self.has_spare() && !self.moments.contains(&moment_of(late))
+    }
+
+    /// Is there a trial to spare?
+    fn has_spare(&self) -> bool {
+        self.spared < SPARE + self.looks / SPARE
     }
 
     /// It is tried out.
-    pub(crate) fn note(&mut self, late: &LateUse) {
-        let trials = self.0.entry(key_of(late)).or_default();
-        trials.in_vain += 1;
-        trials.rests = 1 << trials.in_vain.min(20);
+    fn note(&mut self, late: &LateUse) {
+        let trials = self.trials.entry(key_of(late.places)).or_default();
+        if trials.rests > 0 {
+            self.spared += 1;
+            self.moments.insert(moment_of(late));
+        } else {
+            trials.in_vain += 1;
+            trials.rests = 1 << trials.in_vain.min(20);
+        }
     }
 }
 
-fn key_of(late: &LateUse) -> (usize, usize) {
+fn key_of((used, freed): Places) -> (usize, usize) {
     let address = |place: Place| std::ptr::from_ref(place).addr();
-    (address(late.places.0), address(late.places.1))
+    (address(used), address(freed))
+}
+
+fn moment_of(late: &LateUse) -> Moment {
+    let &LateUse { user, before, plain, freer, freed_after, .. } = late;
+    [user, before, plain.unwrap_or(0), freer, freed_after]
 }
 
 /// An execution in which memory is used after it was freed.
@@ -63,7 +102,7 @@ pub(crate) struct Found {
 }
 
 /// Looks for one that is made of the run that is over, by these moves; its schedule begins with `model`. `Break`: the runtime has
-/// found out something that matters to the exploration, and everything begins anew.
+/// found out something that matters to the exploration, and everything begins anew. There are no moves where the use had to come first.
 pub(crate) fn look(
     builder: &Builder,
     runtime: &Runtime,
@@ -71,11 +110,17 @@ pub(crate) fn look(
     tried: &mut Tried,
     mut moves_of: impl FnMut(&LateUse) -> Option<Vec<Move>>,
 ) -> ControlFlow<(), Option<Found>> {
-    let mut late: Vec<LateUse> = runtime.late_uses();
-    late.retain(|late| tried.is_due(late) && !runtime.is_ordered(late));
-    let possible: Vec<(LateUse, Vec<Move>)> =
-        late.into_iter().filter_map(|late| moves_of(&late).map(|moves| (late, moves))).collect();
+    let mut late = std::mem::take(&mut tried.late);
+    late.clear();
+    tried.looks += 1;
+    runtime.late_uses(&mut late, |places| tried.meet(places));
+    let is_possible = |late: LateUse| tried.is_due(&late).then(|| Some((late, moves_of(&late)?))).flatten();
+    let possible: Vec<(LateUse, Vec<Move>)> = late.iter().copied().filter_map(is_possible).collect();
+    tried.late = late;
     for (late, moves) in possible {
+        if !tried.is_due(&late) {
+            continue;
+        }
         tried.note(&late);
         let stop: Option<Stop> = late.plain.map(|access| (late.user, access));
         let schedule = model.to_owned() + &replay::with_stop(stop, &schedule_text(&moves));
@@ -91,11 +136,16 @@ pub(crate) fn look(
 }
 
 /// The moves after which what was freed is used, if the trace allows that the use comes after the free.
-pub(crate) fn moves_in(graph: &Graph, lineariser: &mut Lineariser, late: &LateUse) -> Option<Vec<Move>> {
+pub(crate) fn moves_in(
+    graph: &Graph,
+    lineariser: &mut Lineariser,
+    runtime: &Runtime,
+    late: &LateUse,
+) -> Option<Vec<Move>> {
     let freed = step_of(graph, late.freer, late.freed_after.checked_sub(1)?)?;
     // Of a cell: what comes after the use.
     let after = step_of(graph, late.user, late.before);
-    if after.is_some_and(|after| graph.happens_before(after, freed)) {
+    if after.is_some_and(|after| graph.happens_before(after, freed)) || runtime.is_ordered(late) {
         return None;
     }
     let before = step_of(graph, late.user, late.before.checked_sub(1)?)?;
@@ -111,16 +161,14 @@ fn used(late: &LateUse) -> Move {
 
 /// The event of a thread of this number, as its log counts them.
 pub(crate) fn step_of(graph: &Graph, thread: u32, number: u32) -> Option<u32> {
-    let mut steps = Vec::new();
-    let mut id = graph.thread(thread as usize).last;
-    while id != NONE {
-        let event = graph.event(id);
-        if is_step(event) && !matches!(event.kind, EventKind::WaitWrite) {
-            steps.push(id);
-        }
-        id = event.po_prev;
-    }
-    steps.len().checked_sub(number as usize + 1).map(|at| steps[at])
+    let events = || {
+        let existing = |id: u32| (id != NONE).then_some(id);
+        let last = existing(graph.thread(thread as usize).last);
+        let all = std::iter::successors(last, move |&id| existing(graph.event(id).po_prev));
+        all.filter(|&id| is_step(graph.event(id)) && !matches!(graph.event(id).kind, EventKind::WaitWrite))
+    };
+    let after = events().count().checked_sub(number as usize + 1)?;
+    events().nth(after)
 }
 
 /// The same for a schedule on the SC machine: the moves, and where the log tells of each.

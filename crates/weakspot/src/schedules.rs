@@ -47,6 +47,7 @@ use crate::model::{WHAT_DIFFERS, may_go_on};
 use crate::reclaim;
 use crate::report::Bound;
 use crate::rt::runtime::Runtime;
+use crate::rt::suspects::LateUse;
 use crate::rt::system::Live;
 use crate::rt::{Place, panics};
 use crate::strengthen::delays;
@@ -499,9 +500,12 @@ impl<'b, 'r> Search<'b, 'r> {
         }
         self.watch();
         if matches!(rest, Rest::Complete) && runtime.has_suspects() {
-            let log = runtime.state().log.clone();
             let (moves, told) = (&self.moves, &self.told);
-            self.judge.look_for_late_uses(runtime, |late| reclaim::moves_of_schedule(moves, told, &log, late))?;
+            let moves_of = |late: &LateUse| {
+                let is_open = !runtime.is_ordered(late);
+                is_open.then(|| reclaim::moves_of_schedule(moves, told, &runtime.state().log, late)).flatten()
+            };
+            self.judge.look_for_late_uses(runtime, moves_of)?;
         }
         self.judge.limits()
     }

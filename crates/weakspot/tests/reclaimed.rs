@@ -42,8 +42,10 @@ fn finds(body: fn(), used_at: &str, freed_after: &str) {
             assert!(place.contains(&line_of(used_at)), "{used_at}: {text}");
             assert!(text.contains("memory is used that was freed before, by thread "), "{text}");
             assert!(text.contains(&line_of(freed_after)), "{freed_after}: {text}");
-            let schedule = text.split("WEAKSPOT_REPLAY=").nth(1).unwrap().split_whitespace().next().unwrap();
+            let schedule = report.replay().unwrap();
+            assert!(text.contains(&format!("WEAKSPOT_REPLAY={schedule}")), "{text}");
             let again = Builder { model, replay: Some(schedule.to_owned()), ..Builder::default() }.check(body);
+            assert_eq!(again.executions, 1, "{again}");
             let failure = again.failure.as_ref().unwrap_or_else(|| panic!("{again}"));
             assert!(matches!(failure.kind, FailureKind::UsedAfterFree(_)), "{again}");
             assert_eq!(failure.place.as_ref().unwrap().to_string(), place);
@@ -274,9 +276,11 @@ fn a_late_announcement_of_a_cell_does_harm() {
         assert_eq!(report.verdict, Verdict::Harmful, "{report}");
         let text = report.to_string();
         assert!(text.contains("memory is used that was freed before, by thread 0"), "{text}");
-        let schedule = text.split("WEAKSPOT_REPLAY=").nth(1).unwrap().split_whitespace().next().unwrap();
+        let schedule = report.replay().unwrap();
+        assert!(text.contains(&format!("WEAKSPOT_REPLAY={schedule}")), "{text}");
         let again = Builder { model, replay: Some(schedule.to_owned()), ..Builder::default() };
         let again = again.check(|| hazard_of_cell(false));
+        assert_eq!(again.executions, 1, "{again}");
         assert!(again.to_string().contains("memory is used that was freed before"), "{again}");
     }
 }

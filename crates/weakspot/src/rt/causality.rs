@@ -18,7 +18,7 @@ mod questions;
 use super::Place;
 use super::objects::NO_BIRTH;
 use crate::failure::PlainMoment;
-pub(crate) use questions::{Marked, Question};
+pub(crate) use questions::{Began, Marked, Question};
 
 /// No clock.
 const NO_CLOCK: u32 = u32::MAX;
@@ -155,8 +155,7 @@ pub(crate) struct Access {
     pub(crate) writes: bool,
     /// Events of the run before it.
     pub(crate) events: u32,
-    /// Which of the accesses to plain memory it is that its thread has come to.
-    pub(crate) ordinal: u32,
+    pub(crate) began: Began,
 }
 
 /// What an access to plain memory races with.
@@ -542,7 +541,7 @@ impl Causality {
         &mut self,
         thread: u32,
         plain: u32,
-        (writes, ordinal): (bool, u32),
+        (writes, began): (bool, Began),
         moment: PlainMoment,
     ) -> Result<(), Racing> {
         self.catch_up();
@@ -555,7 +554,7 @@ impl Causality {
         }
         let time = self.threads.entry(Self::knows(thread), thread);
         let PlainMoment { place, events } = moment;
-        let access = Access { thread, time, place, writes, events, ordinal };
+        let access = Access { thread, time, place, writes, events, began };
         if writes {
             self.reads_before(reads, thread).map_err(Racing::Access)?;
             self.plains[plain as usize] = Plain { birth, write: Some(access), reads: u32::MAX };

@@ -43,6 +43,13 @@ pub(super) struct Seen {
     was_set: bool,
 }
 
+impl Seen {
+    /// The lock, and the flag.
+    pub(super) fn parts(&self) -> (u32, u32) {
+        (self.lock, self.object)
+    }
+}
+
 impl Poison {
     pub(crate) const fn new() -> Self {
         Self(AtomicBool::new(false))
@@ -62,7 +69,9 @@ impl Poison {
     pub(crate) fn ask(&self, stamp: &Stamp, what: &'static str, place: Place) -> bool {
         let Some((runtime, lock)) = in_run(stamp) else { return self.get() };
         let object = runtime.flag_of(lock, self.get(), place).object;
-        runtime.look(object, || u64::from(self.get()), what, Sync::Relaxed, place) != 0
+        let is_set = runtime.look(object, || u64::from(self.get()), what, Sync::Relaxed, place) != 0;
+        stamp.check_freed(runtime, place);
+        is_set
     }
 
     /// The same for a thread that has just acquired the lock.
@@ -80,6 +89,7 @@ impl Poison {
             runtime.note_poison(lock);
         }
         let interlocked = runtime.write_flag(object, poisoned, what, place);
+        stamp.check_freed(runtime, place);
         self.0.store(poisoned, Ordering::Relaxed);
         if interlocked {
             runtime.synchronise_store(object, Sync::Relaxed);

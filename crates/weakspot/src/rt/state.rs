@@ -12,7 +12,7 @@ use super::objects::Object;
 use super::poison;
 use super::script::Script;
 use super::slot::Homes;
-use super::suspects::Suspect;
+use super::suspects::{self, Suspect};
 use super::tracked::Unfinished;
 
 /// The number of a thread by its parent and how many that had started before.
@@ -46,6 +46,7 @@ pub(crate) struct State {
     pub(super) unborn: Vec<(usize, usize)>,
     /// What was freed that others may have used, in order.
     pub(super) suspects: Vec<Suspect>,
+    pub(super) scratch: suspects::Scratch,
     /// What is known to happen next.
     pub(crate) script: Script,
     /// Flags of locks that were asked for or set.
@@ -76,6 +77,7 @@ impl State {
             births: Vec::new(),
             unborn: Vec::new(),
             suspects: Vec::new(),
+            scratch: suspects::Scratch::default(),
             script: Script::default(),
             seen_flags: Vec::new(),
             kept: Vec::new(),

@@ -22,7 +22,7 @@
 //! Here it is noted what is suspect when memory is freed, in passing. Who has used it, and when, is found out at the end of the run.
 
 use super::causality::{Access, Marked};
-use super::lane::Operation;
+use super::lane::{Happened, Operation};
 use super::runtime::Runtime;
 use super::state::State;
 use super::{Place, slot, tracked};
@@ -48,6 +48,9 @@ pub(crate) struct Suspect {
     knew: Marked,
 }
 
+/// Those of a use and of the last event before the free.
+pub(crate) type Places = (Place, Place);
+
 /// A use that may also come after the free.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LateUse {
@@ -62,7 +65,7 @@ pub(crate) struct LateUse {
     /// Events of that thread before it does.
     pub(crate) freed_after: u32,
     /// The places of the use and of the last event before the free.
-    pub(crate) places: (Place, Place),
+    pub(crate) places: Places,
     access: Using,
     knew: Marked,
 }
@@ -83,15 +86,11 @@ impl Runtime {
         if state.has_joined_all(thread) {
             return;
         }
-        // Executions with store buffers are made in all orders, but for what is no event.
         let what = match (slot::object_of(bits, self.token.get()), tracked::number_of(bits)) {
             (Some(object), _) => What::Object(object),
             (None, Ok(plain)) => What::Plain(plain),
             (None, Err(object)) => What::Object(object),
         };
-        if self.buffered.get() && matches!(what, What::Object(_)) {
-            return;
-        }
         let events = state.log.len() as u32;
         let knew = match state.suspects.last() {
             Some(last) if last.thread == thread && last.events == events => last.knew,
@@ -113,19 +112,36 @@ impl Runtime {
         !self.state.borrow().suspects.is_empty()
     }
 
-    /// The last use of each thread of what is suspect in the run, one for each pair of places.
-    pub(crate) fn late_uses(&self) -> Vec<LateUse> {
-        self.state().late_uses()
+    /// The last use of each thread of what is suspect in the run, if its place and that of the last event before the free are wanted.
+    pub(crate) fn late_uses(&self, found: &mut Vec<LateUse>, wanted: impl FnMut(Places) -> bool) {
+        // With store buffers, executions are made in all orders, but for what is no event, and for stores: those go into the
+        // buffer as soon as they can.
+        self.state().late_uses(self.buffered.get(), found, wanted);
     }
 
     /// Does the use happen before the free, by the orderings of the program or by what the runtime knows besides?
     pub(crate) fn is_ordered(&self, late: &LateUse) -> bool {
         let causality = &mut self.state().causality;
         match late.access {
+            // The clocks do not tell when a store went into the buffer.
+            Using::Object(_) if self.buffered.get() => false,
             Using::Object(object) => causality.knew_use(late.knew, late.user, object),
             Using::Plain(access) => causality.knew_access(late.knew, &access),
         }
     }
+}
+
+/// What is worked out of a run, in memory that is used again.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// Of each entry of the log: how many events its thread has done before. Nothing as long as nobody needs it.
+    done: Vec<u32>,
+    /// The same for each thread, in the end.
+    counts: Vec<u32>,
+    /// Who frees, how many events the run had by then, and which was the last of its own.
+    last_step: ((u32, u32), usize),
+    /// Of each object: the number of the last suspect that it is in, from 1 on, and the threads whose last use is known.
+    objects: Vec<(u32, u64)>,
 }
 
 impl State {
@@ -138,77 +154,111 @@ impl State {
         self.lanes.iter().enumerate().all(is_known)
     }
 
-    fn late_uses(&self) -> Vec<LateUse> {
-        let mut found: Vec<LateUse> = Vec::new();
-        let mut add = |late: LateUse| {
-            let same = |one: Place, other: Place| std::ptr::eq(one, other);
-            let is_same = |other: &LateUse| same(other.places.0, late.places.0) && same(other.places.1, late.places.1);
-            if !found.iter().any(is_same) {
-                found.push(late);
-            }
-        };
-        // The last one that each object is in.
-        let mut suspects = vec![None; self.objects.len()];
-        for suspect in &self.suspects {
+    fn late_uses(&mut self, only_stores: bool, found: &mut Vec<LateUse>, mut wanted: impl FnMut(Places) -> bool) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear(self.objects.len());
+        for (suspect, number) in self.suspects.iter().zip(1..) {
             match suspect.what {
                 What::Object(object) => {
-                    if let Some(known) = suspects.get_mut(object as usize) {
-                        *known = Some(suspect);
+                    if let Some(known) = scratch.objects.get_mut(object as usize) {
+                        *known = (number, 0);
                     }
                 }
-                What::Plain(plain) => self
-                    .causality
-                    .accesses_of(plain)
-                    .filter(|access| access.thread != suspect.thread)
-                    .filter_map(|access| self.late_access(suspect, access))
-                    .for_each(&mut add),
+                What::Plain(plain) => {
+                    for access in self.causality.accesses_of(plain).filter(|access| access.thread != suspect.thread) {
+                        let use_of = (access.thread, access.began.since, Some(access.began.ordinal));
+                        let using = (access.place, Using::Plain(access));
+                        found.extend(self.late_use(&mut scratch, suspect, use_of, using, &mut wanted));
+                    }
+                }
             }
         }
-        // Its last use by each other thread.
-        let mut last: Vec<(u32, usize)> = Vec::new();
-        for (at, happened) in self.log.iter().enumerate() {
+        self.add_parts(&mut scratch);
+        let last_free = self.suspects.last().map_or(0, |suspect| suspect.events as usize);
+        for (at, happened) in self.log[..last_free].iter().enumerate().rev() {
             let Some(object) = happened.operation.object() else { continue };
-            let Some(&Some(suspect)) = suspects.get(object as usize) else { continue };
-            if happened.thread == suspect.thread || at >= suspect.events as usize {
+            let Some((number @ 1.., threads)) = scratch.objects.get_mut(object as usize) else { continue };
+            let suspect = &self.suspects[*number as usize - 1];
+            let bit = 1 << happened.thread;
+            if happened.thread == suspect.thread || at >= suspect.events as usize || *threads & bit != 0 {
                 continue;
             }
-            let is_same =
-                |&&mut (other, then): &&mut (u32, usize)| other == object && self.log[then].thread == happened.thread;
-            match last.iter_mut().find(is_same) {
-                Some((_, then)) => *then = at,
-                None => last.push((object, at)),
+            if !only_stores || matches!(happened.operation, Operation::Store(..)) {
+                *threads |= bit;
+                let use_of = (happened.thread, at as u32, None);
+                let using = (happened.place, Using::Object(object));
+                found.extend(self.late_use(&mut scratch, suspect, use_of, using, &mut wanted));
             }
         }
-        last.sort_unstable_by_key(|&(object, at)| (object, self.log[at].thread));
-        for (object, at) in last {
-            let (happened, Some(suspect)) = (&self.log[at], suspects[object as usize]) else { continue };
-            let user = happened.thread;
-            let before = self.log[..at].iter().filter(|happened| happened.is_step_of(user)).count() as u32;
-            let late = self.late_use(suspect, (user, before, None), happened.place, Using::Object(object));
-            if let Some(late) = late {
-                add(late);
+        self.scratch = scratch;
+    }
+
+    /// What is no memory of its own goes with what it belongs to.
+    fn add_parts(&self, scratch: &mut Scratch) {
+        let flags = self.seen_flags.iter().map(super::poison::Seen::parts);
+        let gates = self.gates.iter().map(|(&(of, _), &gate)| (of, gate));
+        for (of, part) in flags.chain(gates) {
+            let whole = scratch.objects.get(of as usize).copied();
+            if let (Some((number @ 1.., _)), Some(part)) = (whole, scratch.objects.get_mut(part as usize)) {
+                *part = (number, 0);
             }
         }
-        found
     }
 
-    fn late_access(&self, suspect: &Suspect, access: Access) -> Option<LateUse> {
-        let by_then = &self.log[..access.events as usize];
-        let before = by_then.iter().filter(|happened| happened.is_step_of(access.thread)).count() as u32;
-        self.late_use(suspect, (access.thread, before, Some(access.ordinal)), access.place, Using::Plain(access))
-    }
-
+    /// A use by a thread when the run had so many events.
     fn late_use(
         &self,
+        scratch: &mut Scratch,
         suspect: &Suspect,
-        (user, before, plain): (u32, u32, Option<u32>),
-        place: Place,
-        access: Using,
+        (user, events, plain): (u32, u32, Option<u32>),
+        (place, access): (Place, Using),
+        wanted: &mut impl FnMut(Places) -> bool,
     ) -> Option<LateUse> {
-        let &Suspect { thread: freer, events, knew, .. } = suspect;
-        let mut own = self.log[..events as usize].iter().rev().filter(|happened| happened.is_step_of(freer));
-        let last = own.next()?;
-        let freed_after = 1 + own.count() as u32;
-        Some(LateUse { user, before, plain, freer, freed_after, places: (place, last.place), access, knew })
+        let &Suspect { thread: freer, knew, .. } = suspect;
+        let last = self.last_step(scratch, suspect)?;
+        let places = (place, self.log[last].place);
+        if !wanted(places) {
+            return None;
+        }
+        scratch.count(&self.log, self.lanes.len());
+        let freed_after = scratch.done[last] + 1;
+        let before = self.log[..events as usize].iter().rposition(|happened| happened.is_step_of(user));
+        let before = before.map_or(0, |at| scratch.done[at] + 1);
+        Some(LateUse { user, before, plain, freer, freed_after, places, access, knew })
+    }
+
+    /// The last event of who frees before.
+    fn last_step(&self, scratch: &mut Scratch, &Suspect { thread, events, .. }: &Suspect) -> Option<usize> {
+        if scratch.last_step.0 != (thread, events) {
+            let by_then = &self.log[..events as usize];
+            let last = by_then.iter().rposition(|happened| happened.is_step_of(thread))?;
+            scratch.last_step = ((thread, events), last);
+        }
+        Some(scratch.last_step.1)
+    }
+}
+
+impl Scratch {
+    /// For a run with so many objects.
+    fn clear(&mut self, objects: usize) {
+        self.done.clear();
+        self.objects.clear();
+        self.objects.resize(objects, (0, 0));
+        self.last_step = ((u32::MAX, 0), 0);
+    }
+
+    /// Counts the events of each thread, once.
+    fn count(&mut self, log: &[Happened], threads: usize) {
+        if !self.done.is_empty() {
+            return;
+        }
+        self.counts.clear();
+        self.counts.resize(threads, 0);
+        self.done.extend(log.iter().map(|happened| {
+            let count = &mut self.counts[happened.thread as usize];
+            let before = *count;
+            *count += u32::from(happened.is_step_of(happened.thread));
+            before
+        }));
     }
 }

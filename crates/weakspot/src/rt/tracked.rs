@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::causality::{Racing, Sync};
+use super::causality::{Began, Racing, Sync};
 use super::lane::{Happened, Operation};
 use super::objects::{NO_BIRTH, Stamp};
 use super::runtime::Company;
@@ -43,14 +43,15 @@ impl Tracked {
     #[track_caller]
     pub(crate) fn begin(&self, writes: bool) -> Open {
         let place = Location::caller();
-        let (thread, events) = current().map_or((0, 0), |runtime| {
+        let nothing = Began { ordinal: 0, since: 0 };
+        let (thread, began) = current().map_or((0, nothing), |runtime| {
             runtime.come_to_plain(place);
             self.access(runtime, writes, place);
             self.note_begin(runtime, writes, place);
-            (runtime.thread.get(), runtime.state().log.len())
+            (runtime.thread.get(), runtime.began_now())
         });
         let address = std::ptr::from_ref(self).addr();
-        Open { memory: self.alias(), address, thread, writes, events, place }
+        Open { memory: self.alias(), address, thread, writes, began, place }
     }
 
     /// An access begins that takes time: two of one thread that overlap must both read.
@@ -91,9 +92,13 @@ impl Tracked {
     }
 
     fn access(&self, runtime: &Runtime, writes: bool, place: Place) {
-        if runtime.is_free() {
-            return;
+        if !runtime.is_free() {
+            self.access_since(runtime, runtime.began_now(), writes, place);
         }
+    }
+
+    /// The same for an access that has begun before.
+    fn access_since(&self, runtime: &Runtime, began: Began, writes: bool, place: Place) {
         let thread = runtime.thread.get();
         let (stamp, run) = (self.stamp.load(Ordering::Relaxed), runtime.run.get());
         let moment = runtime.plain_moment(place);
@@ -118,8 +123,7 @@ impl Tracked {
                 }
                 plain
             };
-            let ordinal = state.lanes[thread as usize].plains;
-            match state.causality.access(thread, plain, (writes, ordinal), moment) {
+            match state.causality.access(thread, plain, (writes, began), moment) {
                 Ok(()) => None,
                 Err(Racing::Access(other)) => Some(Failure::race(thread, writes, moment, other)),
                 Err(Racing::Making(birth)) => {
@@ -148,6 +152,12 @@ impl Runtime {
         if self.stops_at.get() == Some((thread, ordinal)) {
             self.post(Operation::Choose(1), "is about to use a cell", place);
         }
+    }
+
+    /// An access of the current thread to plain memory, which it has come to, begins now.
+    fn began_now(&self) -> Began {
+        let state = self.state();
+        Began { ordinal: state.lanes[self.thread.get() as usize].plains, since: state.log.len() as u32 }
     }
 
     /// Now.
@@ -181,8 +191,7 @@ pub(crate) struct Open {
     /// Whose it is, wherever it ends.
     thread: u32,
     writes: bool,
-    /// Events of the run when it began.
-    events: usize,
+    began: Began,
     place: Place,
 }
 
@@ -204,13 +213,13 @@ impl Open {
         self.note_end(runtime);
         let is_known = self.memory.stamp.load(Ordering::Relaxed) >> NUMBER_BITS == runtime.run.get();
         if is_known && self.has_lasted(runtime) && !std::thread::panicking() {
-            self.memory.access(runtime, self.writes, self.place);
+            self.memory.access_since(runtime, self.began, self.writes, self.place);
         }
     }
 
     fn has_lasted(&self, runtime: &Runtime) -> bool {
         let state = runtime.state();
-        let since = state.log.get(self.events..).unwrap_or_default();
+        let since = state.log.get(self.began.since as usize..).unwrap_or_default();
         if runtime.lasting.get() {
             return !since.is_empty();
         }

@@ -55,6 +55,7 @@ impl Barrier {
                 runtime.open_gate(gate, "Barrier::wait", place);
             } else {
                 runtime.pass_gate(gate, "Barrier::wait", place);
+                self.word.stamp().check_freed(runtime, place);
             }
         }
         BarrierWaitResult { is_leader }

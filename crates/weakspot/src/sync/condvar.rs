@@ -169,6 +169,7 @@ impl Condvar {
             Some(runtime) => {
                 let condvar = self.stamp.plain_object(runtime, place);
                 runtime.notify(condvar, all, place);
+                self.stamp.check_freed(runtime, place);
             }
             None if all => self.outside.notify_all(),
             None => self.outside.notify_one(),

@@ -163,6 +163,7 @@ impl Drop for Hold<'_> {
         if let (Some(Held::Model { object }), Some(runtime)) = (&self.held, rt::current()) {
             rt::note_guard(&self.lock.stamp, false);
             runtime.unlock(*object, "unlock", self.place);
+            self.lock.stamp.check_freed(runtime, self.place);
         }
     }
 }

@@ -16,18 +16,27 @@ pub(crate) struct Marked {
     done: usize,
 }
 
+/// When an access to plain memory began, which may take time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Began {
+    /// Which of its thread's accesses it is.
+    pub(crate) ordinal: u32,
+    /// Events of the run before.
+    pub(crate) since: u32,
+}
+
 impl Causality {
     /// What the thread knows now.
     pub(crate) fn mark_here(&mut self, thread: u32) -> Marked {
         Marked { knew: self.mark(thread), done: self.done.len() }
     }
 
-    /// Did the last use of an object by a thread before this happen before it?
+    /// Did the last use of an object by a thread before this happen before it? Not if it is none that the clocks tell of.
     pub(crate) fn knew_use(&mut self, marked: Marked, thread: u32, object: u32) -> bool {
         self.catch_up();
         let is_use = |done: &&Done| (done.thread, done.other) == (thread, object) && done.deed.accesses().is_some();
         let last = self.done[..marked.done].iter().rev().find(is_use);
-        last.is_none_or(|last| self.asked.entry(marked.knew.0, thread) >= last.time)
+        last.is_some_and(|last| self.asked.entry(marked.knew.0, thread) >= last.time)
     }
 
     /// The same for an access to plain memory.
