@@ -271,6 +271,11 @@ pub trait System {
     /// Gives a number to the cell that a thread is about to use, which is [`UNBOUND`].
     fn bind(&mut self, _thread: ThreadId, _cell: CellId) {}
 
+    /// Was this number given to a cell since the system was restarted last? Then no other cell can have it.
+    fn is_bound(&self, _cell: CellId) -> bool {
+        false
+    }
+
     /// What a thread is about to do.
     fn pending(&self, thread: ThreadId) -> Pending;
 

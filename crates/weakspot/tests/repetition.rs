@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use weakspot::sync::Arc;
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::SeqCst;
+use weakspot::sync::{RwLock, mpsc};
 use weakspot::{Builder, FailureKind, Report, Verdict, thread};
 
 /// So many elements that two maps hardly ever have the same order.
@@ -184,4 +185,28 @@ fn a_failure_that_does_not_come_again_is_told() {
     let report = check(body(true));
     assert_eq!(report.verdict, Verdict::Failed, "{report}");
     assert!(report.notes.is_empty(), "{report}");
+}
+
+/// Whether a reference of `std` can still be upgraded is nothing that weakspot sees: a thread that runs earlier than before does
+/// something else. It was taken for what it had done before, to another object, and an `RwLock` had readers it never had.
+#[test]
+fn what_a_thread_does_to_something_else_is_not_the_same() {
+    let report = check(|| {
+        let (sender, _receiver) = mpsc::channel::<u32>();
+        let lock = std::sync::Arc::new(RwLock::new(0));
+        let weak = std::sync::Arc::downgrade(&lock);
+        let kept = sender.clone();
+        let thread = thread::spawn(move || {
+            let _kept = kept;
+            if let Some(lock) = weak.upgrade() {
+                drop(lock.read().unwrap());
+            }
+        });
+        drop(sender);
+        drop(lock.write().unwrap());
+        drop(lock);
+        thread.join().unwrap();
+    });
+    assert!(report.failure.is_none(), "{report}");
+    assert!(report.executions > 2 && matches!(report.verdict, Verdict::Bounded(_)), "{report}");
 }

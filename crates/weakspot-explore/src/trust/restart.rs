@@ -138,7 +138,7 @@ impl<S: System> Explorer<'_, S> {
         let event = *self.graph().event(id);
         let thread = event.thread as usize;
         let mut pending = self.system.pending(ThreadId::new(thread));
-        if pending.is_unbound() && event.cell != UNBOUND {
+        if pending.is_unbound() && event.cell != UNBOUND && !self.system.is_bound(event.cell) {
             pending = self.bind(thread, event.cell);
         }
         if !fits(&event, pending) {

@@ -47,7 +47,8 @@ impl Script {
     }
 }
 
-/// The object of a step, if it is the one of this cell. One that has no number yet gets that of the cell.
+/// The object of a step, if it is the one of this cell. One that has no number yet gets that of the cell, unless the cell is
+/// another one's in this run: then the thread does something else than before.
 #[inline]
 fn find<'o>(
     objects: &'o mut [Object],
@@ -56,7 +57,7 @@ fn find<'o>(
     step: &mut Repeated,
 ) -> Option<&'o mut Object> {
     let found = &mut objects[object as usize];
-    if found.cell == UNBOUND {
+    if found.cell == UNBOUND && !is_bound(bound, step.cell) {
         found.cell = step.cell;
         step.bound = true;
         bind(bound, object, step.cell);
@@ -69,6 +70,11 @@ fn find<'o>(
 fn write(step: &mut Repeated, value: u64) {
     step.changed = step.value != value as i64;
     step.value = value as i64;
+}
+
+/// Does a cell have an object in this run?
+pub(super) fn is_bound(bound: &[u32], cell: u32) -> bool {
+    bound.get(cell as usize).is_some_and(|&object| object != u32::MAX)
 }
 
 /// Notes the object of a cell.

@@ -9,7 +9,7 @@ use weakspot_model::ids::ThreadId;
 
 use super::lane::{Effect, Happened, Issued, Operation, Suspender};
 use super::runtime::{Mode, Runtime, marker_of};
-use super::script::bind;
+use super::script::{bind, is_bound};
 use super::{enter, overflow, panics, stacks};
 use crate::failure::{Failure, FailureKind};
 
@@ -168,6 +168,10 @@ impl System for Live<'_> {
         let object = object.expect("invariant: only unbound objects are bound");
         state.objects[object as usize].cell = cell;
         bind(&mut state.bound, object, cell);
+    }
+
+    fn is_bound(&self, cell: CellId) -> bool {
+        is_bound(&self.runtime.state.borrow().bound, cell)
     }
 
     #[inline]
