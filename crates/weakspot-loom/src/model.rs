@@ -15,7 +15,8 @@ use crate::words;
 /// progress; a number that nobody chose is no reason to stop.
 const DEFAULT_MAX_BRANCHES: usize = 1_000;
 
-const DEFAULT_MAX_THREADS: usize = 5;
+/// loom's limit on threads when nobody says otherwise: the room that it has. A smaller one was chosen by somebody.
+const DEFAULT_MAX_THREADS: usize = crate::MAX_THREADS;
 
 /// How many schedules are run of a model that does not repeat itself, for how long, and from which seed.
 const SAMPLES: u64 = 10_000;
@@ -26,7 +27,7 @@ const SEED: u64 = 1;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Builder {
-    /// More threads than weakspot's own limit, if that is too low.
+    /// How many threads the model may have, the first one included. loom's own number, 5, is no limit here.
     pub max_threads: usize,
     /// More events in one execution than weakspot's own limit. `LOOM_MAX_BRANCHES`
     pub max_branches: usize,
@@ -146,6 +147,9 @@ impl Builder {
     fn weakspot(&self) -> weakspot::Builder {
         let mut builder = weakspot::Builder::new();
         builder.max_events = builder.max_events.max(u32::try_from(self.max_branches).unwrap_or(u32::MAX));
+        if self.max_threads < DEFAULT_MAX_THREADS {
+            builder.max_threads = builder.max_threads.min(self.max_threads);
+        }
         if let Some(count) = self.max_permutations {
             builder.max_executions = Some(count as u64);
         }

@@ -158,3 +158,37 @@ fn a_model_inside_a_model_is_shown_where_it_is() {
     let place = format!("words.rs:{line}:");
     assert!(message.contains("a model inside a model") && message.contains(&place), "{message}");
 }
+
+fn three_threads(limit: usize) {
+    let mut builder = loom::model::Builder::new();
+    builder.max_threads = limit;
+    builder.check(|| {
+        let threads = [thread::spawn(|| {}), thread::spawn(|| {})];
+        for thread in threads {
+            thread.join().expect("the others do not panic");
+        }
+    });
+}
+
+/// The first thread counts, as in loom.
+#[test]
+#[should_panic(expected = "the thread number 3 of the model, and it may have 2: see `max_threads`")]
+fn fewer_threads_than_the_model_starts() {
+    three_threads(2);
+}
+
+#[test]
+fn as_many_threads_as_the_model_starts() {
+    three_threads(3);
+}
+
+/// loom has room for five threads unless told otherwise. Nobody has asked for that limit.
+#[test]
+fn more_threads_than_loom_has_room_for() {
+    loom::model(|| {
+        let threads: Vec<_> = (0..7).map(|_| thread::spawn(|| {})).collect();
+        for thread in threads {
+            thread.join().expect("the others do not panic");
+        }
+    });
+}
