@@ -33,6 +33,8 @@ pub enum InputError {
     NoTrace { name: String },
     #[error("`{name}` is a recorded trace, not a program")]
     Trace { name: String },
+    #[error("`{name}` is Rust code, not a program of weakspot's language")]
+    Rust { name: String },
     #[error("`{name}` is a binary file: there is a NUL byte at offset {offset}")]
     Binary { name: String, offset: usize },
     #[error("`{name}:{line}:{column}` is not UTF-8 text: byte 0x{byte:02x} at offset {offset}")]
@@ -55,6 +57,9 @@ impl InputError {
             Self::Unreadable { .. } => None,
             Self::Empty { .. } => Some("a program has at least one thread: `thread a { … }`"),
             Self::Trace { .. } => Some("`weakspot trace` runs the monitors over it"),
+            Self::Rust { .. } => Some(
+                "its tests use the library `weakspot`, and `cargo test` shows what is missing and where it goes: docs/rust.md",
+            ),
             Self::Binary { .. } => Some("weakspot reads the text of .weak programs and .litmus tests"),
             Self::NotUtf8 { .. } => Some("save the file with the encoding UTF-8"),
             Self::TooLong { .. } => None,
@@ -132,7 +137,12 @@ pub fn program_or_test(path: &Path, output: &Output) -> Result<(Program, bool), 
     if is_litmus(path) || unnamed_test {
         return Ok((parse_litmus(&file)?.program, true));
     }
-    let compiled = weak::compile(&file).map_err(|diagnostics| Failure::Source(Arc::clone(&file), diagnostics))?;
+    let compiled = weak::compile(&file).map_err(|diagnostics| {
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            return InputError::Rust { name: path.display().to_string() }.into();
+        }
+        Failure::Source(Arc::clone(&file), diagnostics)
+    })?;
     if !compiled.warnings.is_empty() {
         output.remark(&diagnostic::render_all(&file, &compiled.warnings, &output.err));
     }

@@ -68,6 +68,21 @@ fn a_binary_file() {
     refused("a.weak", b"\x7fELF\x02\x01\x01\0\0\0\0", &["`a.weak` is a binary file", "offset 7"]);
 }
 
+/// One sentence instead of an error for each line.
+#[test]
+fn rust_code() {
+    let text = "use std::sync::atomic::AtomicBool;\n\n#[test]\nfn knock() {\n    weakspot::model(|| {});\n}\n";
+    refused("lib.rs", text, &["`lib.rs` is Rust code, not a program of weakspot's", "cargo test", "docs/rust.md"]);
+    let workspace = Workspace::with("lib.rs", text);
+    for command in [&["fence", "lib.rs", "--model", "tso"][..], &["check", "lib.rs"]] {
+        let run = workspace.run(command);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
+        assert!(run.err.contains("is Rust code") && run.err.lines().count() < 5, "{}", run.err);
+    }
+    let run = Workspace::with("named.rs", STORE_BUFFERING).run(&["check", "named.rs", "--model", "sc"]);
+    assert_eq!(run.code, 0, "a program is one whatever its name: {run:?}");
+}
+
 #[test]
 fn text_that_is_not_utf8() {
     refused("latin1.weak", b"shared x;\n// caf\xe9\n", &["latin1.weak:2:7", "UTF-8", "0xe9", "offset 16"]);
