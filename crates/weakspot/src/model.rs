@@ -105,7 +105,8 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
              destructor and without pointers to the heap is put back. `weakspot::lazy_static!` makes a static anew in every execution"
         ));
     }
-    if report.failure.is_some() {
+    // Where there was one execution only, it may be that all threads are those of `std`, and nothing was explored.
+    if report.failure.is_some() || report.executions == 1 {
         report.notes.extend(runtime.note_of_foreigners());
     }
     let missed =

@@ -174,6 +174,21 @@ fn an_os_thread_that_keeps_to_itself_is_no_mistake() {
     });
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
     assert!(*THEIRS.lock().unwrap() >= report.executions);
+    assert!(report.executions > 1 && report.notes.is_empty(), "{report}");
+}
+
+/// All threads are those of `std`: there was nothing to explore, and a test that passes for that reason is told so.
+#[test]
+fn a_model_of_os_threads_alone_is_told_that_nothing_was_explored() {
+    let report = Builder::default().check(|| {
+        let number = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let theirs = Arc::clone(&number);
+        let thread = std::thread::spawn(move || theirs.fetch_add(1, SeqCst));
+        number.fetch_add(1, SeqCst);
+        thread.join().unwrap();
+    });
+    assert!(!report.is_failure() && report.executions == 1, "{report}");
+    assert!(report.remark(false).unwrap().contains("`weakspot::thread::spawn`"), "{report}");
 }
 
 /// A scope does not wait for the very end of its threads.

@@ -138,7 +138,7 @@ impl Runtime {
         Some(deeds.complaints.swap_remove(at).1)
     }
 
-    /// What to say of a model that has failed, if it has started OS threads.
+    /// What to say of a model that has failed or has one execution only, if it has started OS threads.
     pub(crate) fn note_of_foreigners(&self) -> Option<String> {
         let place = self.has_started.get()?;
         Some(format!(
