@@ -22,13 +22,14 @@ use crate::timeline::Timeline;
 ///
 /// Where a trial was in vain, something that is not seen orders the two, and will as a rule do so again. So after each of them
 /// the same two places are left alone for twice as long as before; never for good. But the same two places may be those of
-/// something else, too. So [`SPARE`] trials are made all the same, and later one for each [`SPARE`] executions, of uses that
-/// are not where in their threads one was before.
+/// something else, too. So uses that are not where in their threads one was before are tried all the same: [`SPARE`] of them, and
+/// one more for each [`SPARE`] executions.
 #[derive(Debug, Default)]
 pub(crate) struct Tried {
     trials: FxHashMap<(usize, usize), Trials>,
-    /// Trials of places that should be left alone, and what they were about.
+    /// Trials of places that should be left alone.
     spared: u64,
+    /// What was tried.
     moments: FxHashSet<Moment>,
     /// Executions that were looked at.
     looks: u64,
@@ -63,7 +64,7 @@ impl Tried {
     /// Is it worth while to try this out?
     fn is_due(&self, late: &LateUse) -> bool {
         let rests = self.trials.get(&key_of(late.places)).map_or(0, |trials| trials.rests);
-        rests == 0 || self.spared < SPARE || self.has_spare() && !self.moments.contains(&moment_of(late))
+        rests == 0 || self.has_spare() && !self.moments.contains(&moment_of(late))
     }
 
     /// Is there a trial to spare?
@@ -74,9 +75,9 @@ impl Tried {
     /// It is tried out.
     fn note(&mut self, late: &LateUse) {
         let trials = self.trials.entry(key_of(late.places)).or_default();
+        self.moments.insert(moment_of(late));
         if trials.rests > 0 {
             self.spared += 1;
-            self.moments.insert(moment_of(late));
         } else {
             trials.in_vain += 1;
             trials.rests = 1 << trials.in_vain.min(20);
