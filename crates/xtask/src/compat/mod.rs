@@ -106,7 +106,7 @@ pub fn run(args: &CompatArgs) -> Result<(), ChoreError> {
         }
     }
     if mistakes > 0 {
-        let what = "fail, rightly: the crates make mistakes, which docs/rust.md tells of";
+        let what = "fail, rightly: the crates make mistakes, which docs/crates.md tells of";
         writeln!(out, "\n{mistakes} test(s) {what}").map_err(printing)?;
     }
     if failures > 0 {

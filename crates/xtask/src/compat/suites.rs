@@ -38,7 +38,7 @@ pub struct Suite {
     pub release: bool,
     /// Does the project promise to run it?
     pub promised: bool,
-    /// Tests that fail because the crate makes a mistake; docs/rust.md tells which.
+    /// Tests that fail because the crate makes a mistake; docs/crates.md tells which.
     pub mistaken: &'static [&'static str],
 }
 
