@@ -155,21 +155,26 @@ fn is_poisoned_of_a_lock_that_is_freed() {
 }
 
 fn asks(late: bool) {
-    let lock = Shared::new(Mutex::new(0));
-    let done = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&done);
-    let thread = thread::spawn(move || {
-        *lock.get().lock().unwrap() += 1;
-        assert!(late || !lock.get().is_poisoned());
-        flag.store(true, Release);
-        assert!(!late || !lock.get().is_poisoned());
+    freed_when_told(move |lock, told| {
+        *lock.lock().unwrap() += 1;
+        assert!(late || !lock.is_poisoned());
+        told.store(true, Release);
+        assert!(!late || !lock.is_poisoned());
     });
-    let is_done = done.load(Acquire);
-    if is_done {
+}
+
+/// A lock that is freed by who is told so, or in the end.
+fn freed_when_told(using: impl FnOnce(&Mutex<i32>, &AtomicBool) + Send + 'static) {
+    let lock = Shared::new(Mutex::new(0));
+    let told = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&told);
+    let thread = thread::spawn(move || using(lock.get(), &flag));
+    let is_told = told.load(Acquire);
+    if is_told {
         lock.free();
     }
     thread.join().unwrap();
-    if !is_done {
+    if !is_told {
         lock.free();
     }
 }
@@ -178,21 +183,10 @@ fn asks(late: bool) {
 #[test]
 fn a_lock_that_is_freed_while_it_is_held() {
     finds(&MODELS, || {
-        let lock = Shared::new(Mutex::new(0));
-        let held = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&held);
-        let thread = thread::spawn(move || {
-            let _guard = lock.get().lock().unwrap();
-            flag.store(true, Release);
+        freed_when_told(|lock, told| {
+            let _guard = lock.lock().unwrap();
+            told.store(true, Release);
         });
-        let is_held = held.load(Acquire);
-        if is_held {
-            lock.free();
-        }
-        thread.join().unwrap();
-        if !is_held {
-            lock.free();
-        }
     });
 }
 
