@@ -55,13 +55,16 @@ fn run(program: &Program, monitor: Option<MonitorKind>, jobs: usize) -> (Outcome
     (outcome, start.elapsed().as_secs_f64())
 }
 
-/// The best time of each setting; the settings take turns, so that a busy machine is busy for all of them.
-fn measure(subject: &Subject) -> Result<(), String> {
+/// The best time of each setting.
+type Times = [f64; SETTINGS.len()];
+
+/// Measures a program; the settings take turns, so that a busy machine is busy for all of them.
+fn measure(subject: &Subject, rounds: usize) -> Result<Times, String> {
     let source = SourceFile::new(subject.name, subject.text);
     let program = compile(&source).map_err(|problems| format!("{problems:?}"))?.program;
-    let mut best = [f64::INFINITY; SETTINGS.len()];
+    let mut best: Times = [f64::INFINITY; SETTINGS.len()];
     let mut outcomes = vec![Outcome::default(); SETTINGS.len()];
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         for (index, &(_, monitor, jobs)) in SETTINGS.iter().enumerate() {
             // Workers give memory back to the system: who comes after them must not pay for getting it again.
             for _ in 0..2 {
@@ -81,22 +84,47 @@ fn measure(subject: &Subject) -> Result<(), String> {
         outcomes[0].events as f64 / best[0] / 1e6,
         outcomes[0].lengths as f64 / best[0] / 1e6,
     );
-    for index in 1..SETTINGS.len() {
-        print!("  {} {:+.0} %", SETTINGS[index].0, (best[index] / best[0] - 1.0) * 100.0);
-    }
+    print_costs(&best);
     println!("  borderline {}", outcomes[1].borderline);
+    Ok(best)
+}
+
+/// What each setting costs on top of the first.
+fn print_costs(best: &Times) {
+    for index in 1..SETTINGS.len() {
+        print!("  {} {:+.1} %", SETTINGS[index].0, (best[index] / best[0] - 1.0) * 100.0);
+    }
+}
+
+/// Measures all programs, one after the other.
+fn measure_all() -> Result<(), String> {
+    let mut sums: Times = [0.0; SETTINGS.len()];
+    for subject in &SUBJECTS {
+        let best = measure(subject, ROUNDS)?;
+        sums = std::array::from_fn(|index| sums[index] + best[index]);
+    }
+    print!("together");
+    print_costs(&sums);
+    println!();
     Ok(())
 }
 
-/// With a subject and a setting as arguments, runs just that, once or as often as a third one says: for profilers.
+/// With a subject as argument, measures just that, in as many rounds as a second one says. With a subject and a setting,
+/// runs just that, once or as often as a third one says: for profilers.
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    let [name, setting, times @ ..] = arguments.as_slice() else { return SUBJECTS.iter().try_for_each(measure) };
+    let [name, rest @ ..] = arguments.as_slice() else {
+        return measure_all();
+    };
     let subject = SUBJECTS.iter().find(|subject| subject.name == name).ok_or("no such program")?;
+    let number = |at: usize| rest.get(at).and_then(|number| number.parse().ok());
+    let Some(setting) = rest.first().filter(|_| number(0).is_none()) else {
+        return measure(subject, number(0).unwrap_or(ROUNDS)).map(drop);
+    };
     let &(_, monitor, jobs) = SETTINGS.iter().find(|(known, ..)| known == setting).ok_or("no such setting")?;
     let source = SourceFile::new(subject.name, subject.text);
     let program = compile(&source).map_err(|problems| format!("{problems:?}"))?.program;
-    for _ in 0..times.first().and_then(|times| times.parse().ok()).unwrap_or(1) {
+    for _ in 0..number(1).unwrap_or(1) {
         run(&program, monitor, jobs);
     }
     Ok(())
