@@ -65,6 +65,9 @@ fn good_values_are_taken() {
         ("WEAKSPOT_LOG", vec!["0", "off", "1", "anything", ""]),
         ("WEAKSPOT_REPLAY", vec![""]),
         ("WEAKSPOT_STATS", vec![""]),
+        ("WEAKSPOT_FAIL_ON", vec!["harmful", " Unsafe ", "nothing", ""]),
+        ("WEAKSPOT_STRENGTHENED", vec!["SeqCst@src/lib.rs:7:10", "Release@a b.rs:1:2; FenceBefore@c.rs:3:4;", ""]),
+        ("WEAKSPOT_SUGGESTIONS", vec![""]),
     ] {
         for value in values {
             let (passes, text) = run("inside_passes", name, value);
@@ -85,6 +88,9 @@ fn bad_values_are_named_where_the_model_is_started() {
         ("WEAKSPOT_MAX_EXECUTIONS", vec!["few", "-1", "1.5", "18446744073709551616"]),
         ("WEAKSPOT_MAX_THREADS", vec!["few", "-1", "1.5"]),
         ("WEAKSPOT_MAX_PREEMPTIONS", vec!["few", "-1", "2x", "4294967296"]),
+        ("WEAKSPOT_FAIL_ON", vec!["all", "0"]),
+        ("WEAKSPOT_STRENGTHENED", vec!["src/lib.rs:7:10", "SeqCst@src/lib.rs", "AcqRel@src/lib.rs:7:10"]),
+        ("WEAKSPOT_SUGGESTIONS", vec!["/"]),
     ] {
         for value in values {
             let (passes, text) = run("inside_passes", name, value);
