@@ -396,14 +396,14 @@ pub struct LiveArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = NOT_FOR_TESTS)]
     pub test: Option<String>,
     /// The package of the test, as for cargo
-    #[arg(short, long, value_name = "PACKAGE", requires = "test")]
+    #[arg(short, long, value_name = "PACKAGE")]
     pub package: Option<String>,
     /// The Cargo.toml of the test, as for cargo
-    #[arg(long, value_name = "PATH", requires = "test", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub manifest_path: Option<PathBuf>,
     /// More arguments of `cargo test`, such as --features x, --release or --test loom; behind another -- those of the test
     /// binary
-    #[arg(last = true, value_name = "CARGO-TEST-ARGS", requires = "test")]
+    #[arg(last = true, value_name = "CARGO-TEST-ARGS")]
     pub cargo: Vec<OsString>,
 }
 

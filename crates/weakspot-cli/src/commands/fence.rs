@@ -74,6 +74,16 @@ fn of_program(args: &FenceArgs, file: &Path, output: &Output) -> Result<Exit, Fa
 
 fn refuse_unfitting_options(args: &FenceArgs) -> Result<(), Failure> {
     let refuse = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
+    let live = &args.live;
+    for (given, option) in [
+        (live.package.is_some(), "--package"),
+        (live.manifest_path.is_some(), "--manifest-path"),
+        (!live.cargo.is_empty(), "--"),
+    ] {
+        if given {
+            return refuse(format!("`{option}` does not fit a file"), "it belongs to `--test`, for Rust code");
+        }
+    }
     if args.engine != FenceEngine::Abstract {
         for (given, option) in
             [(args.domain.is_some(), "--domain"), (args.k.is_some(), "-k"), (!args.value.is_empty(), "--value")]

@@ -5,9 +5,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use weakspot_fence::live::Change;
@@ -171,9 +172,12 @@ impl<'a> Cargo<'a> {
     ) -> Result<Ended<(ExitStatus, String)>, Failure> {
         let mut printed = tempfile::tempfile().map_err(unwritable)?;
         let stdout = printed.try_clone().map_err(unwritable)?;
-        command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::inherit());
+        // A run of the test is not the last word: that it fails is said, or not, by whoever asked.
+        let stderr = if progress.is_some() { Stdio::piped() } else { Stdio::inherit() };
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         lead_a_group(&mut command);
         let mut child = command.spawn().map_err(|error| self.not_started(&error))?;
+        let passed_on = child.stderr.take().map(|stderr| std::thread::spawn(move || pass_on(stderr)));
         let status = loop {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
@@ -189,6 +193,8 @@ impl<'a> Cargo<'a> {
             }
             std::thread::sleep(TICK);
         };
+        // It ends with the last process that could say something.
+        let _ = passed_on.map(JoinHandle::join);
         let mut text = Vec::new();
         printed.rewind().and_then(|()| printed.read_to_end(&mut text)).map_err(unwritable)?;
         Ok(Ended::Done((status, String::from_utf8_lossy(&text).into_owned())))
@@ -202,6 +208,19 @@ impl<'a> Cargo<'a> {
         };
         let help = "install Rust, or say in the variable CARGO where its cargo is".to_owned();
         Failure::Usage { message: format!("cannot run `{program}`: {why}"), help }
+    }
+}
+
+/// What cargo says on standard error when a test fails.
+const TEST_FAILED: [&str; 2] = ["error: test failed, to rerun pass", "error: 1 target failed:"];
+
+/// Passes on what is said while a test runs, line by line, without cargo's conclusion.
+fn pass_on(stderr: ChildStderr) {
+    for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        if !TEST_FAILED.iter().any(|conclusion| line.starts_with(conclusion)) {
+            let _ = writeln!(io::stderr(), "{line}");
+        }
     }
 }
 

@@ -1,9 +1,14 @@
 //! Which test is meant.
 
+use std::fmt::Write as _;
+
 use crate::exit::Failure;
 
 /// More names than this help nobody.
 const SHOWN: usize = 8;
+
+/// Names that are shorter are like every other.
+const FEWEST_LETTERS: usize = 3;
 
 /// The whole name of the one test that is meant.
 pub fn one<'n>(wanted: &str, names: &'n [String]) -> Result<&'n str, Failure> {
@@ -22,7 +27,7 @@ fn ambiguous(wanted: &str, several: &[&String]) -> Failure {
     let help = if is_same {
         "choose the target behind `--`: `--lib`, or `--test FILE`; or the package".to_owned()
     } else {
-        format!("give the whole path of one: {}", listed(several.iter().map(|name| name.as_str())))
+        format!("give the whole path of one of them:{}", listed(several.iter().map(|name| name.as_str())))
     };
     Failure::Usage { message: format!("{} tests are called `{wanted}`", several.len()), help }
 }
@@ -45,19 +50,21 @@ fn unknown(wanted: &str, names: &[String]) -> Failure {
             names.len()
         )
     } else {
-        format!("there is {}", listed(close.into_iter().map(|(_, name)| name)))
+        format!("these have names like it:{}", listed(close.into_iter().map(|(_, name)| name)))
     };
     Failure::Usage { message: format!("there is no test `{wanted}`"), help }
 }
 
+/// One on each line.
 fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let mut names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let mut names: Vec<&str> = names.collect();
     let more = names.len().saturating_sub(SHOWN);
     names.truncate(SHOWN);
+    let mut text: String = names.iter().map(|name| format!("\n       {name}")).collect();
     if more > 0 {
-        names.push(format!("{more} more"));
+        let _ = write!(text, "\n       … and {more} more");
     }
-    names.join(", ")
+    text
 }
 
 /// How far a name is from the one that is wanted, if it is near: a part of it, or a few letters away.
@@ -65,7 +72,7 @@ fn likeness(wanted: &str, name: &str) -> Option<usize> {
     let (wanted, name) = (wanted.to_lowercase(), name.to_lowercase());
     let last = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
     let (its_end, wanted_end) = (last(&name), last(&wanted));
-    if wanted_end.is_empty() {
+    if wanted_end.chars().count() < FEWEST_LETTERS {
         return None;
     }
     if its_end.contains(&wanted_end) || name.contains(&wanted) {
@@ -116,7 +123,7 @@ mod tests {
     fn several_tests_are_listed() {
         let (message, help) = refused("excludes", &names());
         assert_eq!(message, "2 tests are called `excludes`");
-        assert!(help.ends_with("`a::tests::excludes`, `b::tests::excludes`"), "{help}");
+        assert!(help.ends_with("\n       a::tests::excludes\n       b::tests::excludes"), "{help}");
         let twice = ["x".to_owned(), "x".to_owned()];
         assert!(refused("x", &twice).1.contains("--test FILE"));
     }
@@ -125,8 +132,8 @@ mod tests {
     fn what_looks_like_it_is_named() {
         let (message, help) = refused("exclude", &names());
         assert_eq!(message, "there is no test `exclude`");
-        assert!(help.contains("`loom_excludes`") && !help.contains("passes"), "{help}");
-        assert_eq!(refused("pases", &names()).1, "there is `b::tests::passes`");
+        assert!(help.contains("loom_excludes") && !help.contains("passes"), "{help}");
+        assert_eq!(refused("pases", &names()).1, "these have names like it:\n       b::tests::passes");
         assert!(refused("something_else", &names()).1.starts_with("none of its 4 tests"));
         assert_eq!(refused("x", &[]).0, "there are no tests in this package");
     }

@@ -47,9 +47,7 @@ pub fn error(model: &Model) -> String {
             "{message}. That is so without store buffers, too: what is missing is synchronisation between the two"
         );
     }
-    format!(
-        "{message} (on every processor: store buffers have no part in it, so nothing that keeps them in order helps)"
-    )
+    format!("{message} (on every processor: store buffers have no part in it)")
 }
 
 /// Why there is no answer.
@@ -92,9 +90,7 @@ pub fn advice(doubt: &LiveDoubt) -> &'static str {
         LiveDoubt::Helpless(_) => {
             "`cargo test` shows the executions; `WEAKSPOT_STRENGTHENED` tries changes out by hand"
         }
-        LiveDoubt::FailsOutside => {
-            "there may be more models behind the failure: what the test says is on standard error"
-        }
+        LiveDoubt::FailsOutside => "more models may stand behind the failure, which is on standard error",
         LiveDoubt::Runs => "divide the test into smaller ones",
     }
 }
