@@ -64,6 +64,7 @@
 //! | `WEAKSPOT_JOBS` | workers, 0 for all cores: see [`Builder::jobs`] |
 //! | `WEAKSPOT_FAIL_ON` | `harmful` (if nothing is said), `unsafe` or `nothing`: see [`Builder::fail_on`] |
 //! | `WEAKSPOT_STRENGTHENED` | operations that count as stronger: see [`Builder::strengthened`] |
+//! | `WEAKSPOT_SUGGESTIONS` | a file for what would help, which `weakspot fence --test` reads |
 //! | `WEAKSPOT_LOG` | print a report for models that do not fail, too |
 //!
 //! # Where loom differs

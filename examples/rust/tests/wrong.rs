@@ -6,6 +6,7 @@ use weakspot::sync::Arc;
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use weakspot::{Builder, thread};
+use weakspot_examples::dekker::Dekker;
 
 /// Announces oneself and looks at the other.
 fn knock(mine: &AtomicUsize, other: &AtomicUsize) -> bool {
@@ -35,6 +36,41 @@ fn publish() {
         assert_eq!(shared.0.load(Relaxed), 42, "no data");
     }
     writer.join().unwrap();
+}
+
+/// Two threads increment a counter, each inside Dekker's lock.
+fn increments<const FENCED: bool>() {
+    let shared = Arc::new((Dekker::<FENCED>::default(), AtomicUsize::new(0)));
+    let increment = |(lock, counter): &(Dekker<FENCED>, AtomicUsize), me| {
+        lock.lock(me);
+        counter.store(counter.load(Relaxed) + 1, Relaxed);
+        lock.unlock(me);
+    };
+    let theirs = Arc::clone(&shared);
+    let they = thread::spawn(move || increment(&theirs, 1));
+    increment(&shared, 0);
+    they.join().unwrap();
+    assert_eq!(shared.1.load(Relaxed), 2, "an increment is lost");
+}
+
+mod dekker {
+    #[test]
+    #[ignore = "wrong on purpose"]
+    fn excludes() {
+        weakspot::model(super::increments::<false>);
+    }
+
+    #[test]
+    #[ignore = "for comparison"]
+    fn fenced_excludes() {
+        weakspot::model(super::increments::<true>);
+    }
+}
+
+mod peterson {
+    #[test]
+    #[ignore = "has the name of another one"]
+    fn excludes() {}
 }
 
 #[test]

@@ -7,32 +7,25 @@ use std::process::Command;
 use crate::support::{Run, Workspace, finish};
 
 fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/rust/Cargo.toml")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/rust")
 }
 
-/// What cargo is told: the targets, and the profile that this test is built with, so that nothing is built twice.
-fn cargo_arguments<'a>(targets: &[&'a str]) -> Vec<&'a str> {
-    let profile = if cfg!(debug_assertions) { None } else { Some("--release") };
-    ["--", "--offline"].into_iter().chain(profile).chain(targets.iter().copied()).collect()
+/// Runs the command in the package of the examples. The whole workspace is chosen, and the profile that this test is built
+/// with, so that `cargo test --workspace` has built all of it before.
+pub fn in_examples(arguments: &[&str]) -> Run {
+    let profile: &[&str] = if cfg!(debug_assertions) { &[] } else { &["--release"] };
+    let mut command = Workspace::new().command(&[arguments, &["--workspace"], profile].concat());
+    finish(command.current_dir(examples()).env("RUST_BACKTRACE", "0"))
 }
 
-/// The command for a test of the examples.
-fn example(test: &str, options: &[&str], targets: &[&str]) -> Run {
-    let manifest = examples();
-    let own = ["fence", "--manifest-path", manifest.to_str().unwrap(), "--test", test];
-    let workspace = Workspace::new();
-    let mut command = workspace.command(&[&own, options, &cargo_arguments(targets)].concat());
-    finish(command.env("RUST_BACKTRACE", "0"))
-}
-
-/// One of the tests that are wrong on purpose.
+/// Asks about one of the tests that are wrong on purpose.
 fn wrong(test: &str, options: &[&str]) -> Run {
-    example(test, options, &["--test", "wrong"])
+    in_examples(&[&["fence", "--test", test], options, &["--", "--test", "wrong"]].concat())
 }
 
 /// The line of the examples' tests that says this, counted from 1.
 fn line_of(text: &str) -> u64 {
-    let source = std::fs::read_to_string(examples().with_file_name("tests/wrong.rs")).unwrap();
+    let source = std::fs::read_to_string(examples().join("tests/wrong.rs")).unwrap();
     source.lines().position(|line| line.contains(text)).unwrap() as u64 + 1
 }
 
@@ -45,11 +38,11 @@ fn without_figures(out: &str) -> String {
 
 #[test]
 fn a_change_is_shown_as_a_diff_with_its_reason() {
-    let run = example("dekker_without_its_fence_fails_under_tso", &[], &["--lib"]);
+    let run = wrong("dekker::excludes", &[]);
     assert_eq!(run.code, 0, "{run:?}");
     let expected = "\
-fenced: dekker::tests::dekker_without_its_fence_fails_under_tso under tso:
-  with 1 change it meets its specification; fewer are not enough
+fenced: dekker::excludes under tso: with 1 change it meets its specification;
+  fewer are not enough
 
 --- examples/rust/src/dekker.rs
 +++ examples/rust/src/dekker.rs (strengthened)
@@ -74,9 +67,9 @@ tried: with this made at run time, no execution of the test fails
 
 #[test]
 fn a_test_that_needs_nothing_says_so() {
-    let run = example("fenced_dekker_excludes", &["--model", "pso"], &["--lib"]);
+    let run = wrong("fenced_excludes", &["--model", "pso"]);
     assert_eq!(run.code, 0, "{run:?}");
-    let expected = "none-needed: dekker::tests::fenced_dekker_excludes under pso: it meets its specification as it is";
+    let expected = "none-needed: dekker::fenced_excludes under pso: it meets its specification as it is";
     assert!(run.unfolded().starts_with(expected), "{run:?}");
 }
 
@@ -158,9 +151,12 @@ fn a_name_that_is_no_test_is_refused_with_those_that_are_like_it() {
     assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
     let message = "error: there is no test `several_modles`\n help: these have names like it:\n       several_models\n";
     assert!(run.err.ends_with(message), "{run:?}");
-    let run = example("reader_without_its_fence_fails_under_tso", &[], &["--lib"]);
-    assert!(run.code == 2 && run.err.contains("error: 2 tests are called"), "{run:?}");
-    assert!(run.err.contains("\n       hazard::tests::") && run.err.contains("\n       rcu::tests::"), "{run:?}");
+    let run = wrong("excludes", &[]);
+    let message = "error: 2 tests are called `excludes`\n help: give the whole path of one of them:\n       \
+                   dekker::excludes\n       peterson::excludes\n";
+    assert!(run.code == 2 && run.err.ends_with(message), "{run:?}");
+    let run = wrong("peterson::excludes", &[]);
+    assert!(run.code == 2 && run.err.contains("passes, but has run no model"), "{run:?}");
 }
 
 /// A package without dependencies.
@@ -185,6 +181,10 @@ fn a_test_without_a_model_is_refused() {
     let run = finish(&mut command_in(&package, &["--test", "plain"]));
     assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
     assert!(run.err.contains("passes, but has run no model") && run.err.contains("weakspot::model"), "{run:?}");
+    let manifest = package.path().join("Cargo.toml");
+    let named = ["fence", "--manifest-path", manifest.to_str().unwrap(), "--package", "plain", "--test", "plain"];
+    let run = Workspace::new().run(&named);
+    assert!(run.code == 2 && run.err.contains("passes, but has run no model"), "{run:?}");
     let run = finish(&mut command_in(&package, &["--test", "hidden"]));
     assert!(run.code == 2 && run.err.contains("there is no test `hidden`"), "{run:?}");
     let run = finish(&mut command_in(&package, &["--test", "hidden", "--", "--features", "more"]));

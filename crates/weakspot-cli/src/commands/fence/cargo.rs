@@ -23,6 +23,10 @@ use crate::progress::SearchProgress;
 /// How often it is asked whether it is done.
 const TICK: Duration = Duration::from_millis(20);
 
+/// What a process has to end by itself when it is asked to.
+#[cfg(unix)]
+const GRACE: Duration = Duration::from_millis(200);
+
 /// What libtest says of a test that was to fail. The models of such a test do not fail while suggestions are collected.
 const DID_NOT_PANIC: &str = "test did not panic as expected";
 
@@ -244,12 +248,21 @@ fn lead_a_group(command: &mut Command) {
 #[cfg(not(unix))]
 fn lead_a_group(_: &mut Command) {}
 
-/// Ends cargo, and on Unix what it has started.
+/// Ends cargo, and on Unix what it has started. Until it is waited for, its group is nobody else's.
 fn end(child: &mut Child) {
-    #[cfg(unix)]
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
+    end_group(child);
     let _ = child.kill();
     let _ = child.wait();
 }
+
+#[cfg(unix)]
+fn end_group(child: &Child) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
+    let _ = kill_process_group(group, Signal::TERM);
+    std::thread::sleep(GRACE);
+    let _ = kill_process_group(group, Signal::KILL);
+}
+
+#[cfg(not(unix))]
+fn end_group(_: &Child) {}
