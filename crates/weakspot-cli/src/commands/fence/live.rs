@@ -154,7 +154,8 @@ impl Answer<'_> {
         let executions = models.iter().map(|model| model.executions).sum();
         let runs = if *runs == 1 { "once".to_owned() } else { format!("{runs} times") };
         let (models, executions) = (count(models.len() as u64, "model"), count(executions, "execution"));
-        let mut text = format!("  the test was run {runs}: {models}, {executions}, {:.2} s\n", self.seconds);
+        let mut text =
+            format!("  the test was run {runs}: {models}, {executions}, {:.2} s with the build\n", self.seconds);
         match &self.report.verdict {
             LiveVerdict::Impossible(_) => text.push_str("  the report of the test is on standard error\n"),
             LiveVerdict::Inconclusive(doubt) => {
