@@ -96,7 +96,9 @@ fn block(report: &Report, start: &Location<'_>) -> String {
     }
     for clause in &report.clauses {
         line(&mut text, &["clause"]);
-        clause.iter().for_each(|candidate| change(&mut text, candidate));
+        for candidate in clause {
+            change(&mut text, candidate);
+        }
     }
     if let Some(first) = report.suggestions.first().filter(|first| first.tried) {
         line(&mut text, &["helps", if first.proved { "proved" } else { "seen" }]);
@@ -124,8 +126,8 @@ fn change(text: &mut String, candidate: &Candidate) {
 
 /// Why a model is not as it should be, or not known to be.
 fn why(report: &Report) -> Option<Vec<String>> {
-    let (failure, harm) = (report.failure.as_ref(), report.impact.as_ref());
-    let failure = failure.or_else(|| if let Some(Impact::Harmful(harm)) = harm { Some(&harm.failure) } else { None });
+    let harm = if let Some(Impact::Harmful(harm)) = &report.impact { Some(&harm.failure) } else { None };
+    let failure = report.failure.as_ref().or(harm);
     let mut fields = vec!["why".to_owned()];
     match (failure, report.verdict) {
         (Some(Failure { kind, message, place, .. }), _) => {

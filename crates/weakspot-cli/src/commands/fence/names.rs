@@ -57,10 +57,12 @@ fn unknown(wanted: &str, names: &[String]) -> Failure {
 
 /// One on each line.
 fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let mut names: Vec<&str> = names.collect();
+    let names: Vec<&str> = names.collect();
     let more = names.len().saturating_sub(SHOWN);
-    names.truncate(SHOWN);
-    let mut text: String = names.iter().map(|name| format!("\n       {name}")).collect();
+    let mut text = String::new();
+    for name in names.iter().take(SHOWN) {
+        let _ = write!(text, "\n       {name}");
+    }
     if more > 0 {
         let _ = write!(text, "\n       … and {more} more");
     }
