@@ -329,6 +329,8 @@ pub enum KeptInOrder {
 
 /// `weakspot fence`.
 #[derive(Debug, Args)]
+#[command(override_usage = "weakspot fence [OPTIONS] --model <MODEL> <FILE>\n       \
+                            weakspot fence [OPTIONS] --test <NAME> [-- <CARGO-TEST-ARGS>...]")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct FenceArgs {
     /// The program: a .weak or a .litmus file; - reads standard input

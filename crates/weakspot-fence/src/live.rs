@@ -84,7 +84,7 @@ pub struct LiveReport {
     pub tried: bool,
     /// Fewer changes are not enough.
     pub minimal: bool,
-    /// How often the test was run.
+    /// How often the test was run to its end.
     pub runs: u32,
     /// The models as they are without any change, in the order in which they were first seen.
     pub models: Vec<Model>,
@@ -101,7 +101,7 @@ pub fn strengthen<E>(goal: Goal, mut run: impl FnMut(&[Change]) -> Result<TestRu
         let (models, passed) = match run(&changes)? {
             TestRun::Ended { models, passed } => (models, passed),
             TestRun::Stopped(limit) => {
-                return Ok(search.report(LiveVerdict::Inconclusive(LiveDoubt::Limit(limit)), changes, runs));
+                return Ok(search.report(LiveVerdict::Inconclusive(LiveDoubt::Limit(limit)), changes, runs - 1));
             }
         };
         if let Some(failed) = models.iter().find(|model| fails_everywhere(model)) {

@@ -16,6 +16,7 @@ use weakspot_model::buffer::MemoryModel;
 use weakspot_model::task::{Budget, Limit};
 
 use crate::args::FenceArgs;
+use crate::commands::count;
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::progress::SearchProgress;
@@ -117,7 +118,11 @@ impl<'a> Cargo<'a> {
         let mut command = self.command(test, !self.output.verbose);
         command.args(["--", test, "--exact", "--include-ignored"]).args(self.binary);
         self.ask(&mut command, changes, &records);
-        let (status, printed) = match self.finish(command, Some(progress))? {
+        let doing = match changes.len() {
+            0 => "running the test".to_owned(),
+            changes => format!("running the test with {}", count(changes as u64, "change")),
+        };
+        let (status, printed) = match self.finish(command, Some((progress, &doing)))? {
             Ended::Done(done) => done,
             Ended::Stopped(limit) => return Ok(Ended::Stopped(limit)),
         };
@@ -172,7 +177,7 @@ impl<'a> Cargo<'a> {
     fn finish(
         &self,
         mut command: Command,
-        progress: Option<&SearchProgress>,
+        progress: Option<(&SearchProgress, &str)>,
     ) -> Result<Ended<(ExitStatus, String)>, Failure> {
         let mut printed = tempfile::tempfile().map_err(unwritable)?;
         let stdout = printed.try_clone().map_err(unwritable)?;
@@ -192,8 +197,8 @@ impl<'a> Cargo<'a> {
                 end(&mut child);
                 return Ok(Ended::Stopped(limit));
             }
-            if let Some(progress) = progress {
-                progress.note("running the test");
+            if let Some((progress, doing)) = progress {
+                progress.note(doing);
             }
             std::thread::sleep(TICK);
         };
