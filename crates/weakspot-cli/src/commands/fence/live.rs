@@ -14,7 +14,7 @@ use weakspot_report::style::Style;
 use super::cargo::{Cargo, Ended, TestOutcome};
 use super::{bullet, goal, memory_model, names};
 use crate::args::FenceArgs;
-use crate::commands::{count, limits};
+use crate::commands::{count, limits, shown};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::SearchProgress;
@@ -30,8 +30,9 @@ pub fn run(args: &FenceArgs, wanted: &str, output: &Output) -> Result<Exit, Fail
             (test.to_owned(), search(args, test, &cargo, output)?)
         }
     };
-    let answer =
-        Answer { args, test: &test, report: &report, sources: Sources::of(&report.changes), seconds: output.seconds() };
+    let manifest = args.live.manifest_path.as_deref().map_or_else(|| "Cargo.toml".to_owned(), shown);
+    let sources = Sources::of(&report.changes);
+    let answer = Answer { args, manifest, test: &test, report: &report, sources, seconds: output.seconds() };
     answer.print(output)?;
     Ok(answer.exit())
 }
@@ -99,6 +100,8 @@ impl Sources {
 
 struct Answer<'a> {
     args: &'a FenceArgs,
+    /// As it was named.
+    manifest: String,
     test: &'a str,
     report: &'a LiveReport,
     sources: Sources,
@@ -222,7 +225,6 @@ impl Answer<'_> {
 
     fn object(&self) -> json::LiveFence<'_> {
         let LiveReport { verdict, changes, tried, minimal, runs, models } = self.report;
-        let manifest = self.args.live.manifest_path.as_ref().and_then(|path| path.to_str());
         let error = match verdict {
             LiveVerdict::Impossible(model) => model.why.as_ref(),
             _ => None,
@@ -234,7 +236,7 @@ impl Answer<'_> {
         json::LiveFence {
             head: json::Head {
                 command: "fence",
-                file: manifest.unwrap_or("Cargo.toml"),
+                file: &self.manifest,
                 model: Some(memory_model(self.args).name()),
                 verdict: self.verdict(),
                 seconds: self.seconds,
