@@ -156,3 +156,31 @@ fn with_loom() {
         assert!(they.join().unwrap() || seen, "nobody has seen the other");
     });
 }
+
+/// Announces oneself in one of two ways, and looks at the other in both.
+fn announce(mine: &[AtomicUsize; 2], other: &[AtomicUsize; 2], first: bool) -> bool {
+    if first {
+        mine[0].store(1, Relaxed);
+    } else {
+        mine[1].store(1, Relaxed);
+    }
+    let free = other[0].load(Relaxed) == 0;
+    other[1].load(Relaxed) == 0 && free
+}
+
+/// Each model could be helped by another store, and both by one fence.
+#[test]
+#[ignore = "wrong on purpose"]
+fn one_fence_for_two_models() {
+    for first in [false, true] {
+        weakspot::model(move || {
+            let new = || [AtomicUsize::new(0), AtomicUsize::new(0)];
+            let flags = Arc::new([new(), new()]);
+            let theirs = Arc::clone(&flags);
+            let they = thread::spawn(move || announce(&theirs[1], &theirs[0], first));
+            let we = announce(&flags[0], &flags[1], first);
+            let both = they.join().unwrap() && we;
+            assert!(!both, "both are in");
+        });
+    }
+}

@@ -89,6 +89,22 @@ fn all_models_of_a_test_are_looked_at() {
 }
 
 #[test]
+fn one_change_for_two_models_is_found_and_tried() {
+    let run = wrong("one_fence_for_two_models", &["--json"]);
+    let object = run.json();
+    assert_eq!((run.code, object["cost"].as_u64(), object["iterations"].as_u64()), (0, Some(1), Some(2)), "{run:?}");
+    assert_eq!(object["minimal"], true);
+    let fence = &object["fences"][0];
+    let line = line_of("let free = other[0].load");
+    assert_eq!(
+        (&fence["change"], &fence["kind"], &fence["place"]["line"]),
+        (&"fence".into(), &"full".into(), &line.into())
+    );
+    assert_eq!(fence["after"]["line"], line - 1);
+    assert!(object["diff"].as_str().unwrap().contains("\n+    fence(Ordering::SeqCst);\n"), "{run:?}");
+}
+
+#[test]
 fn models_behind_one_that_ends_the_test_are_found_in_another_run() {
     let run = wrong("reports_by_hand", &["--model", "pso", "--json"]);
     let object = run.json();
