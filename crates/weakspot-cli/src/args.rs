@@ -1,5 +1,6 @@
 //! The arguments. Help texts, shell completions and the man page are all made from what is written here.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -328,14 +329,16 @@ pub enum KeptInOrder {
 
 /// `weakspot fence`.
 #[derive(Debug, Args)]
+#[command(override_usage = "weakspot fence [OPTIONS] --model <MODEL> <FILE>\n       \
+                            weakspot fence [OPTIONS] --test <NAME> [-- <CARGO-TEST-ARGS>...]")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct FenceArgs {
     /// The program: a .weak or a .litmus file; - reads standard input
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
-    /// The memory model
-    #[arg(short, long, value_enum)]
-    pub model: Model,
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "test")]
+    pub file: Option<PathBuf>,
+    /// The memory model [with --test: tso if nothing is said]
+    #[arg(short, long, value_enum, required_unless_present = "test")]
+    pub model: Option<Model>,
     /// What the fences are for
     #[arg(long, value_enum, default_value_t = Goal::Spec)]
     pub goal: Goal,
@@ -379,7 +382,50 @@ pub struct FenceArgs {
     /// How much the search may spend.
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// The test of live code, instead of a file.
+    #[command(flatten)]
+    pub live: LiveArgs,
 }
+
+/// `weakspot fence --test`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Rust code")]
+pub struct LiveArgs {
+    /// A test of Rust code that uses the library weakspot (or loom, patched): which of its operations to strengthen
+    ///
+    /// `cargo test` runs it, and the changes are made at run time. The name is the whole path (lock::tests::excludes), or its
+    /// end if there is one such test.
+    #[arg(long, value_name = "NAME", conflicts_with_all = NOT_FOR_TESTS)]
+    pub test: Option<String>,
+    /// The package of the test, as for cargo
+    #[arg(short, long, value_name = "PACKAGE")]
+    pub package: Option<String>,
+    /// The Cargo.toml of the test, as for cargo
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub manifest_path: Option<PathBuf>,
+    /// More arguments of `cargo test`, such as --features x, --release or --test loom; behind another -- those of the test
+    /// binary
+    #[arg(last = true, value_name = "CARGO-TEST-ARGS")]
+    pub cargo: Vec<OsString>,
+}
+
+/// Options of `fence` that are about programs.
+const NOT_FOR_TESTS: [&str; 14] = [
+    "file",
+    "strategy",
+    "engine",
+    "domain",
+    "k",
+    "value",
+    "output",
+    "alternatives",
+    "fine",
+    "weights",
+    "minimise",
+    "allow_deadlock",
+    "spurious_wakeups",
+    "memory_limit",
+];
 
 /// The engines of `fence`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -58,7 +58,8 @@ impl InputError {
             Self::Empty { .. } => Some("a program has at least one thread: `thread a { … }`"),
             Self::Trace { .. } => Some("`weakspot trace` runs the monitors over it"),
             Self::Rust { .. } => Some(
-                "its tests use the library `weakspot`, and `cargo test` shows what is missing and where it goes: docs/rust.md",
+                "its tests use the library `weakspot`: `cargo test` shows what is missing and where it goes, and `weakspot fence \
+                 --test NAME` the fewest changes: docs/rust.md",
             ),
             Self::Binary { .. } => Some("weakspot reads the text of .weak programs and .litmus tests"),
             Self::NotUtf8 { .. } => Some("save the file with the encoding UTF-8"),

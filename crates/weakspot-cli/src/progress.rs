@@ -60,6 +60,11 @@ impl SearchProgress {
 }
 
 impl SearchProgress {
+    /// Shows what is being done.
+    pub fn note(&self, words: &str) {
+        self.show(|_| words.to_owned());
+    }
+
     /// Shows a text, once the search has lasted a moment. `words` is told how many seconds that is.
     fn show(&self, words: impl FnOnce(f64) -> String) {
         let elapsed = self.bar.elapsed();

@@ -25,6 +25,9 @@
 //! This is the strategy `guided`. The strategy `avoid` ([`avoid`]) is the paper's: it labels a whole transition system with
 //! formulae, takes the cheapest placement that satisfies them, and shows it to an engine as above.
 //!
+//! # Live code
+//! For a test of Rust code the test itself is the engine, and operations are strengthened at run time: [`live`].
+//!
 //! # What is proved
 //! A placement is accepted only if an engine proves the program with it, buffers unbounded. `minimal` is true if no
 //! cheaper placement can work: all executions behind the clauses are real. Where no engine can decide about a placement
@@ -40,6 +43,7 @@ mod figures;
 mod hitting;
 mod language;
 mod layout;
+pub mod live;
 mod oracle;
 mod points;
 mod search;

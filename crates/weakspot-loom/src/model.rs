@@ -101,7 +101,7 @@ impl Builder {
             panic!("the checkpoint file {} cannot be written: {error}\n{report}", file.display());
         }
         let words = words::of_loom(&report).map(|words| format!("\n\nin loom's words: {words}"));
-        assert!(!report.is_failure(), "{report}{}", words.unwrap_or_default());
+        assert!(!report.ends_test(), "{report}{}", words.unwrap_or_default());
         if let Some(remark) = report.remark(self.weakspot().log) {
             eprintln!("{remark}");
         }

@@ -3,6 +3,8 @@
 //! The types borrow; they are made just before they are printed. Core types derive no serialisation, so that what is
 //! promised to scripts is written down in one place. `docs/json.md` shows an example of each object.
 
+mod live;
+
 use serde::Serialize;
 use weakspot_model::buffer::{Entry, StoreBuffer};
 use weakspot_model::ids::{Loc, Site, ThreadId};
@@ -13,6 +15,8 @@ use weakspot_model::replay::{Ending, Replay, Step};
 
 use crate::herd::LitmusResult;
 use crate::timeline::failing_place;
+
+pub use live::{ANY_THREAD, LiveError, LiveFence, LiveModel, Strengthened};
 
 /// What every object begins with.
 #[derive(Debug, Clone, Serialize)]

@@ -67,10 +67,11 @@ pub struct Builder {
     pub jobs: usize,
     /// Watch for store-buffer violations?
     pub monitor: bool,
-    /// Which of them make a test fail.
+    /// Which of them make a test fail (`WEAKSPOT_FAIL_ON`: `harmful`, `unsafe`, `nothing`).
     pub fail_on: FailOn,
     /// Operations that count as stronger than the source has them: what a report suggests can be tried out so.
-    /// A place that no operation has is noted in the report.
+    /// A place that no operation has is noted in the report. (`WEAKSPOT_STRENGTHENED`: `SeqCst@src/lib.rs:7:10`, with `;` between
+    /// several.)
     pub strengthened: Vec<(SourcePlace, Change)>,
     /// Explore random schedules from this seed instead of all.
     pub seed: Option<u64>,
@@ -148,6 +149,28 @@ fn seconds(name: &str) -> Option<Duration> {
     seconds
 }
 
+#[track_caller]
+fn fail_on() -> Option<FailOn> {
+    let text = variable("WEAKSPOT_FAIL_ON")?;
+    Some(match text.trim().to_ascii_lowercase().as_str() {
+        "harmful" => FailOn::Harmful,
+        "unsafe" => FailOn::Unsafe,
+        "nothing" => FailOn::Nothing,
+        _ => panic!("WEAKSPOT_FAIL_ON={text} should be one of harmful, unsafe, nothing"),
+    })
+}
+
+#[track_caller]
+fn strengthened() -> Vec<(SourcePlace, Change)> {
+    let text = variable("WEAKSPOT_STRENGTHENED").unwrap_or_default();
+    let changes = crate::suggestions::changes(&text);
+    assert!(
+        changes.is_some(),
+        "WEAKSPOT_STRENGTHENED={text} should be changes like SeqCst@src/lib.rs:7:10 (or Release, FenceBefore), with ; in between"
+    );
+    changes.unwrap_or_default()
+}
+
 thread_local! {
     /// Models that this OS thread has explored. A test has an OS thread of its own.
     static MODELS: Cell<u32> = const { Cell::new(0) };
@@ -175,6 +198,8 @@ impl Builder {
         builder.max_executions = number("WEAKSPOT_MAX_EXECUTIONS");
         builder.max_threads = number("WEAKSPOT_MAX_THREADS").unwrap_or(builder.max_threads);
         builder.jobs = number("WEAKSPOT_JOBS").unwrap_or(builder.jobs);
+        builder.fail_on = fail_on().unwrap_or(builder.fail_on);
+        builder.strengthened = strengthened();
         builder.replay = variable("WEAKSPOT_REPLAY");
         builder.log = variable("WEAKSPOT_LOG").is_some_and(|text| !["0", "off", "false", "no"].contains(&text.trim()));
         builder
@@ -198,11 +223,13 @@ impl Builder {
         let line = Location::caller().line();
         let line = std::thread::current().name().is_none().then_some(line);
         let which = Which { number, line };
-        let replay = self.replay.as_deref().and_then(|schedule| crate::replay::for_model(schedule, which));
-        let builder = Self { replay: replay.map(str::to_owned), ..self.clone() };
+        let mut builder = crate::suggestions::as_asked(self);
+        let replay = builder.replay.as_deref().and_then(|schedule| crate::replay::for_model(schedule, which));
+        builder.replay = replay.map(str::to_owned);
         let mut report = crate::model::check(&builder, &(Arc::new(body) as _), TypeId::of::<F>());
         report.which = which;
         crate::statistics::record(&report);
+        crate::suggestions::record(&report, Location::caller());
         report
     }
 
@@ -210,7 +237,7 @@ impl Builder {
     #[track_caller]
     pub fn model(&self, body: impl Fn() + Send + Sync + 'static) {
         let report = self.check(body);
-        assert!(!report.is_failure(), "{report}");
+        assert!(!report.ends_test(), "{report}");
         if let Some(remark) = report.remark(self.log) {
             eprintln!("{remark}");
         }

@@ -1,7 +1,7 @@
 //! Variables of the environment whose names were misspelt: what they say would go unheard.
 
 /// Those that there are.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 12] = [
     "WEAKSPOT_MODEL",
     "WEAKSPOT_JOBS",
     "WEAKSPOT_MAX_PREEMPTIONS",
@@ -11,6 +11,9 @@ const NAMES: [&str; 9] = [
     "WEAKSPOT_REPLAY",
     "WEAKSPOT_LOG",
     "WEAKSPOT_STATS",
+    "WEAKSPOT_FAIL_ON",
+    "WEAKSPOT_STRENGTHENED",
+    "WEAKSPOT_SUGGESTIONS",
 ];
 
 /// Letters that may be wrong, missing or too many in a name that is meant to be another one.

@@ -62,6 +62,9 @@
 //! | `WEAKSPOT_MAX_EXECUTIONS` | give up after so many executions |
 //! | `WEAKSPOT_MAX_THREADS` | threads a model may have |
 //! | `WEAKSPOT_JOBS` | workers, 0 for all cores: see [`Builder::jobs`] |
+//! | `WEAKSPOT_FAIL_ON` | `harmful` (if nothing is said), `unsafe` or `nothing`: see [`Builder::fail_on`] |
+//! | `WEAKSPOT_STRENGTHENED` | operations that count as stronger: see [`Builder::strengthened`] |
+//! | `WEAKSPOT_SUGGESTIONS` | a file for what would help, which `weakspot fence --test` reads |
 //! | `WEAKSPOT_LOG` | print a report for models that do not fail, too |
 //!
 //! # Where loom differs
@@ -97,6 +100,7 @@ mod schedules;
 mod source;
 mod statistics;
 mod strengthen;
+mod suggestions;
 pub mod sync;
 pub mod thread;
 mod timeline;

@@ -86,7 +86,8 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
             let (judged, witness) = impact::judge(&runtime, builder, &borderlines(&found), took);
             overflow::note(None);
             if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
-                report.suggestions = strengthen::suggest(builder, &runtime, &found, Some(&judged), took);
+                let advice = strengthen::suggest(builder, &runtime, &found, Some(&judged), took);
+                (report.suggestions, report.clauses) = (advice.suggestions, advice.clauses);
             }
             report.impact = Some(judged);
             report.witness = witness;

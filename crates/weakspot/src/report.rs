@@ -12,9 +12,9 @@ use crate::replay::Which;
 use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
 use crate::source;
-use crate::strengthen::Suggestion;
+use crate::strengthen::{Candidate, Suggestion};
 use crate::timeline::Timeline;
-use crate::{again, replay};
+use crate::{again, replay, suggestions};
 
 /// What kept the exploration from being complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,6 +219,8 @@ pub struct Report {
     pub(crate) witness: Option<Witness>,
     /// What helps.
     pub suggestions: Vec<Suggestion>,
+    /// Why these: of each clause one change has to be made.
+    pub(crate) clauses: Vec<Vec<Candidate>>,
     pub(crate) bound: Option<Bound>,
     /// The model whose violations were looked for: SC has none.
     pub(crate) watched: MemoryModel,
@@ -255,6 +257,7 @@ impl Report {
             impact: None,
             witness: None,
             suggestions: Vec::new(),
+            clauses: Vec::new(),
             bound: None,
             watched: model,
             fails_on_unsafe: false,
@@ -275,6 +278,17 @@ impl Report {
             Verdict::Benign | Verdict::Unknown => self.fails_on_unsafe,
             Verdict::Safe | Verdict::Bounded(_) => false,
         }
+    }
+
+    /// Does it end its test? A failure does, unless suggestions are collected (`WEAKSPOT_SUGGESTIONS`): then only what fails
+    /// on every processor does, and the models behind it have their turn.
+    pub fn ends_test(&self) -> bool {
+        self.is_failure() && (self.verdict == Verdict::Failed || !suggestions::are_collected())
+    }
+
+    /// Which model of its OS thread it is about, from 1 on.
+    pub(crate) fn number(&self) -> u32 {
+        self.which.number
     }
 
     /// The same as [`Self::is_failure`].
@@ -501,7 +515,7 @@ fn frames_of_the_model(backtrace: &str) -> String {
     lines[from.min(to)..to].join("\n")
 }
 
-fn bound_text(bound: Bound) -> String {
+pub(crate) fn bound_text(bound: Bound) -> String {
     match bound {
         Bound::Executions => "up to the limit on executions".to_owned(),
         Bound::Time => "until the time was over".to_owned(),

@@ -56,6 +56,11 @@ fn find(file: &str) -> Option<PathBuf> {
     }
 }
 
+/// The path of a file that the compiler names so, if it is there and its lines are those that places name.
+pub(crate) fn path(file: &str) -> Option<PathBuf> {
+    if file_of_doc_test() == Some(file) { None } else { find(file) }
+}
+
 fn with_file<R>(file: &str, read: impl FnOnce(&[String]) -> R) -> Option<R> {
     if file_of_doc_test() == Some(file) {
         return None;

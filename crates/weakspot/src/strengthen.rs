@@ -30,6 +30,8 @@ use crate::model::search;
 use crate::rt::Place;
 use crate::rt::runtime::Runtime;
 
+pub(crate) use rewrite::rewritten;
+
 /// How an operation is strengthened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -40,6 +42,17 @@ pub enum Change {
     SeqCst,
     /// A `SeqCst` fence stands before a load.
     FenceBefore,
+}
+
+impl Change {
+    /// Its name in `WEAKSPOT_STRENGTHENED` and `WEAKSPOT_SUGGESTIONS`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Release => "Release",
+            Self::SeqCst => "SeqCst",
+            Self::FenceBefore => "FenceBefore",
+        }
+    }
 }
 
 /// An operation to strengthen.
@@ -90,7 +103,7 @@ impl Suggestion {
 pub(crate) struct Candidate {
     pub(crate) change: Change,
     pub(crate) place: Place,
-    says_ordering: bool,
+    pub(crate) says_ordering: bool,
 }
 
 impl Candidate {
@@ -151,6 +164,13 @@ enum Tried {
     Lost,
 }
 
+/// What helps.
+pub(crate) struct Advice {
+    pub(crate) suggestions: Vec<Suggestion>,
+    /// Why: of each of these, one has to be made.
+    pub(crate) clauses: Vec<Vec<Candidate>>,
+}
+
 /// What to strengthen, given what was found without any change.
 pub(crate) fn suggest(
     builder: &Builder,
@@ -158,12 +178,18 @@ pub(crate) fn suggest(
     found: &[Found],
     harm: Option<&Impact>,
     took: Duration,
-) -> Vec<Suggestion> {
+) -> Advice {
     let mut clauses = first_clauses(builder, found, harm);
     clauses.retain(|clause| !clause.is_empty());
+    let suggestions = fewest(builder, runtime, &mut clauses, took);
+    Advice { suggestions, clauses }
+}
+
+/// A smallest set of changes that helps. What is tried in vain gives more clauses.
+fn fewest(builder: &Builder, runtime: &Runtime, clauses: &mut Vec<Vec<Candidate>>, took: Duration) -> Vec<Suggestion> {
     let start = Instant::now();
     for _ in 0..MOST_TRIES {
-        let Some(set) = hitting::minimum(&clauses) else { return Vec::new() };
+        let Some(set) = hitting::minimum(clauses) else { return Vec::new() };
         if set.is_empty() || took > QUICK || start.elapsed() > PATIENCE {
             return suggestions(&set, Proof::Nothing);
         }
@@ -231,7 +257,7 @@ enum Proof {
 fn suggestions(set: &[Candidate], proof: Proof) -> Vec<Suggestion> {
     let suggestion = |candidate: &Candidate| {
         let place = SourcePlace::from(candidate.place);
-        let line = rewrite::rewritten(&place, candidate.change);
+        let line = rewritten(&place, candidate.change);
         let (tried, proved) = (proof != Proof::Nothing, proof == Proof::Complete);
         let Candidate { change, says_ordering, .. } = *candidate;
         Suggestion { place, change, says_ordering, line, tried, proved, fewest: tried }

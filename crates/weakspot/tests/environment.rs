@@ -65,11 +65,16 @@ fn good_values_are_taken() {
         ("WEAKSPOT_LOG", vec!["0", "off", "1", "anything", ""]),
         ("WEAKSPOT_REPLAY", vec![""]),
         ("WEAKSPOT_STATS", vec![""]),
+        ("WEAKSPOT_FAIL_ON", vec!["harmful", " Unsafe ", "nothing", ""]),
+        ("WEAKSPOT_STRENGTHENED", vec!["SeqCst@src/lib.rs:7:10", "Release@a b.rs:1:2; FenceBefore@c.rs:3:4;", ""]),
+        ("WEAKSPOT_SUGGESTIONS", vec![""]),
     ] {
         for value in values {
             let (passes, text) = run("inside_passes", name, value);
             assert!(passes, "{name}={value}: {text}");
-            let talks = name == "WEAKSPOT_LOG" && ["1", "anything"].contains(&value);
+            // A place that no operation has is worth a note.
+            let noted = name == "WEAKSPOT_STRENGTHENED" && !value.is_empty();
+            let talks = noted || name == "WEAKSPOT_LOG" && ["1", "anything"].contains(&value);
             assert_eq!(text.contains("weakspot: correct on TSO"), talks, "{name}={value}: {text}");
         }
     }
@@ -85,6 +90,9 @@ fn bad_values_are_named_where_the_model_is_started() {
         ("WEAKSPOT_MAX_EXECUTIONS", vec!["few", "-1", "1.5", "18446744073709551616"]),
         ("WEAKSPOT_MAX_THREADS", vec!["few", "-1", "1.5"]),
         ("WEAKSPOT_MAX_PREEMPTIONS", vec!["few", "-1", "2x", "4294967296"]),
+        ("WEAKSPOT_FAIL_ON", vec!["all", "0"]),
+        ("WEAKSPOT_STRENGTHENED", vec!["src/lib.rs:7:10", "SeqCst@src/lib.rs", "AcqRel@src/lib.rs:7:10"]),
+        ("WEAKSPOT_SUGGESTIONS", vec!["/"]),
     ] {
         for value in values {
             let (passes, text) = run("inside_passes", name, value);

@@ -17,6 +17,8 @@
 //! | [`treiber_stack`], [`michael_scott_queue`], [`harris_list`] | an element is published by a relaxed compare-and-swap | PSO |
 //! | [`seqlock`] | no fence between the odd sequence number and the data | PSO |
 //!
+//! `tests/wrong.rs` has small tests that go wrong in other ways, to try `weakspot fence --test` on.
+//!
 //! # Nodes
 //! Linked structures take their nodes from a [`pool::Pool`] and link them by index, as code without an allocator does.
 //! A node is used once, so that nothing here depends on memory reclamation except the two modules about it.

@@ -1,5 +1,8 @@
 //! `weakspot fence`: the fewest fences that make a program correct, or store-buffer safe.
 
+mod cargo;
+mod live;
+mod names;
 mod write;
 
 use std::fmt::Write as _;
@@ -30,8 +33,16 @@ const SHOWN_ALTERNATIVES: usize = 20;
 
 /// Looks for fences.
 pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
+    match (&args.live.test, &args.file) {
+        (Some(test), _) => live::run(args, test, output),
+        (None, Some(file)) => of_program(args, file, output),
+        (None, None) => Err(Failure::Internal("neither a file nor a test".to_owned())),
+    }
+}
+
+fn of_program(args: &FenceArgs, file: &Path, output: &Output) -> Result<Exit, Failure> {
     refuse_unfitting_options(args)?;
-    let (program, is_litmus) = input::program_or_test(&args.file, output)?;
+    let (program, is_litmus) = input::program_or_test(file, output)?;
     let language = if is_litmus { Language::Litmus } else { Language::Weak };
     refuse_for_tests(args, language)?;
     let values = value_domains(&program, &args.value)?;
@@ -63,6 +74,16 @@ pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
 
 fn refuse_unfitting_options(args: &FenceArgs) -> Result<(), Failure> {
     let refuse = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
+    let live = &args.live;
+    for (given, option) in [
+        (live.package.is_some(), "--package"),
+        (live.manifest_path.is_some(), "--manifest-path"),
+        (!live.cargo.is_empty(), "--"),
+    ] {
+        if given {
+            return refuse(format!("`{option}` does not fit a file"), "it belongs to `--test`, for Rust code");
+        }
+    }
     if args.engine != FenceEngine::Abstract {
         for (given, option) in
             [(args.domain.is_some(), "--domain"), (args.k.is_some(), "-k"), (!args.value.is_empty(), "--value")]
@@ -101,11 +122,19 @@ fn refuse_for_tests(args: &FenceArgs, language: Language) -> Result<(), Failure>
     }
 }
 
-fn fence_options(args: &FenceArgs) -> FenceOptions {
-    let goal = match args.goal {
+/// The model; clap sees to it that there is one for programs.
+fn memory_model(args: &FenceArgs) -> MemoryModel {
+    args.model.map_or(MemoryModel::Tso, MemoryModel::from)
+}
+
+fn goal(args: &FenceArgs) -> weakspot_fence::Goal {
+    match args.goal {
         Goal::Spec => weakspot_fence::Goal::Spec,
         Goal::Robust => weakspot_fence::Goal::Robust,
-    };
+    }
+}
+
+fn fence_options(args: &FenceArgs) -> FenceOptions {
     let strategy = match args.strategy {
         Strategy::Guided => weakspot_fence::Strategy::Guided,
         Strategy::Avoid => weakspot_fence::Strategy::Avoid,
@@ -137,7 +166,7 @@ fn fence_options(args: &FenceArgs) -> FenceOptions {
         jobs: limits::jobs(args.limits.jobs),
         allow_deadlock: args.allow_deadlock,
         spurious_wakeups: args.spurious_wakeups,
-        ..FenceOptions::new(args.model.into(), goal)
+        ..FenceOptions::new(memory_model(args), goal(args))
     }
 }
 

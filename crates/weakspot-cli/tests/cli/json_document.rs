@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::fence_test::in_examples;
 use crate::support::{SB_LITMUS, STORE_BUFFERING, Workspace};
 
 /// One example: the command line, the documented value, the documented exit status.
@@ -71,7 +72,9 @@ fn the_examples_of_the_document_have_the_fields_of_real_runs() {
     let examples = examples(&text);
     assert!(examples.len() >= 8, "only {} examples", examples.len());
     for Example { arguments, value, code } in examples {
-        let run = workspace.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        // A test of Rust code is one of the examples.
+        let run = if arguments.contains(&"--test") { in_examples(&arguments) } else { workspace.run(&arguments) };
         assert_eq!(run.code, code, "{arguments:?}: {run:?}");
         compare(&arguments.join(" "), &value, &run.json());
         let verdict = |value: &Value| value.get("verdict").or_else(|| value[0].get("verdict")).cloned();

@@ -6,6 +6,7 @@ mod bad_input;
 mod check;
 mod documents;
 mod fence;
+mod fence_test;
 mod fmt;
 mod interrupt;
 mod json;

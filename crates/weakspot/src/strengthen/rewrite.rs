@@ -6,7 +6,7 @@ use crate::source;
 
 /// The line with another ordering, or the fence that is to stand before it. `None` if the source is not there or the line
 /// does not name the ordering.
-pub(super) fn rewritten(place: &SourcePlace, change: Change) -> Option<String> {
+pub(crate) fn rewritten(place: &SourcePlace, change: Change) -> Option<String> {
     rewrite(&source::line(place)?, place.column as usize, change)
 }
 
