@@ -334,7 +334,7 @@ pub enum KeptInOrder {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct FenceArgs {
     /// The program: a .weak or a .litmus file; - reads standard input
-    #[arg(value_hint = ValueHint::FilePath, required_unless_present = "test")]
+    #[arg(value_hint = ValueHint::FilePath, required_unless_present_any = ["test", "cargo"])]
     pub file: Option<PathBuf>,
     /// The memory model [with --test: tso if nothing is said]
     #[arg(short, long, value_enum, required_unless_present = "test")]

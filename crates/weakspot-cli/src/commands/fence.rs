@@ -33,10 +33,15 @@ const SHOWN_ALTERNATIVES: usize = 20;
 
 /// Looks for fences.
 pub fn run(args: &FenceArgs, output: &Output) -> Result<Exit, Failure> {
-    match (&args.live.test, &args.file) {
-        (Some(test), _) => live::run(args, test, output),
-        (None, Some(file)) => of_program(args, file, output),
-        (None, None) => Err(Failure::Internal("neither a file nor a test".to_owned())),
+    match (&args.live.test, &args.file, args.live.cargo.as_slice()) {
+        (Some(test), ..) => live::run(args, test, output),
+        (None, Some(file), []) => of_program(args, file, output),
+        // What follows `--` is no option: it is the file, as for every other command.
+        (None, None, [file]) => of_program(args, Path::new(file), output),
+        _ => Err(Failure::Usage {
+            message: "what follows `--` does not fit a file".to_owned(),
+            help: "arguments of `cargo test` belong to `--test NAME`, for Rust code".to_owned(),
+        }),
     }
 }
 
@@ -75,11 +80,7 @@ fn of_program(args: &FenceArgs, file: &Path, output: &Output) -> Result<Exit, Fa
 fn refuse_unfitting_options(args: &FenceArgs) -> Result<(), Failure> {
     let refuse = |message: String, help: &str| Err(Failure::Usage { message, help: help.to_owned() });
     let live = &args.live;
-    for (given, option) in [
-        (live.package.is_some(), "--package"),
-        (live.manifest_path.is_some(), "--manifest-path"),
-        (!live.cargo.is_empty(), "--"),
-    ] {
+    for (given, option) in [(live.package.is_some(), "--package"), (live.manifest_path.is_some(), "--manifest-path")] {
         if given {
             return refuse(format!("`{option}` does not fit a file"), "it belongs to `--test`, for Rust code");
         }

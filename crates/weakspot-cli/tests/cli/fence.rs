@@ -65,6 +65,19 @@ fenced: peterson.weak under pso: with 2 fences it meets its specification; no
 }
 
 #[test]
+fn a_file_may_stand_behind_two_dashes_alone() {
+    let workspace = Workspace::with("-odd.weak", PETERSON);
+    let run = workspace.run(&["fence", "--model", "tso", "--", "-odd.weak"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert!(run.out.starts_with("fenced: -odd.weak under tso"), "{run:?}");
+    for extra in [&["-odd.weak", "--release"][..], &["-odd.weak", "-odd.weak"]] {
+        let run = workspace.run(&[&["fence", "--model", "tso", "--"], extra].concat());
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.err.contains("what follows `--` does not fit a file"), "{run:?}");
+    }
+}
+
+#[test]
 fn a_program_that_needs_nothing_says_so() {
     let fenced = STORE_BUFFERING.replace("; let", "; fence; let");
     let run = Workspace::with("sb.weak", fenced).run(&["fence", "sb.weak", "--model", "tso"]);
