@@ -12,7 +12,7 @@ use crate::replay::Which;
 use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
 use crate::source;
-use crate::strengthen::Suggestion;
+use crate::strengthen::{Suggestion, words};
 use crate::timeline::Timeline;
 use crate::{again, replay};
 
@@ -219,6 +219,8 @@ pub struct Report {
     pub(crate) witness: Option<Witness>,
     /// What helps.
     pub suggestions: Vec<Suggestion>,
+    /// What helps where stronger orderings do not, in words.
+    pub help: Option<String>,
     pub(crate) bound: Option<Bound>,
     /// The model whose violations were looked for: SC has none.
     pub(crate) watched: MemoryModel,
@@ -255,6 +257,7 @@ impl Report {
             impact: None,
             witness: None,
             suggestions: Vec::new(),
+            help: None,
             bound: None,
             watched: model,
             fails_on_unsafe: false,
@@ -443,25 +446,6 @@ impl Report {
         };
         others.into_iter().try_for_each(|violation| write!(f, "\n\n{elsewhere}{}", describe_violation(violation)))
     }
-
-    fn write_suggestions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(first) = self.suggestions.first() else { return Ok(()) };
-        for (index, suggestion) in self.suggestions.iter().enumerate() {
-            let lead = if index == 0 { "\n\nhelp: " } else { "\n  and " };
-            write!(f, "{lead}{}", suggestion.in_words())?;
-        }
-        let these = if self.suggestions.len() == 1 { "this" } else { "these" };
-        if !first.tried {
-            return write!(f, "\n  (not tried out: {these} may not be enough)");
-        }
-        match (first.proved, self.fails_on_unsafe) {
-            (true, true) => write!(f, "\n  (tried: with {these}, every execution is one of SC")?,
-            (true, false) => write!(f, "\n  (tried: with {these}, no execution fails")?,
-            (false, _) => write!(f, "\n  (tried: with {these}, none that fails was found; not all were looked at")?,
-        }
-        let fewer = if first.fewest && self.suggestions.len() > 1 { "; fewer changes are not enough)" } else { ")" };
-        f.write_str(fewer)
-    }
 }
 
 /// A violation with its places.
@@ -567,7 +551,10 @@ impl fmt::Display for Report {
             write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), self.timeline.as_ref()))?;
         }
         self.write_violations(f)?;
-        self.write_suggestions(f)?;
+        words::write(f, &self.suggestions, self.fails_on_unsafe)?;
+        if let Some(help) = &self.help {
+            write!(f, "\n\nhelp: {help}")?;
+        }
         for note in &self.notes {
             write!(f, "\n\nnote: {note}")?;
         }

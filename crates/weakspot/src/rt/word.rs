@@ -59,7 +59,7 @@ impl Word {
     #[track_caller]
     pub(crate) fn look_and_update(&self, what: &'static str, syncs: (Sync, Sync), step: impl Fn(u64) -> Step) -> u64 {
         let (runtime, place) = (current().expect("a state word is updated inside a model only"), Location::caller());
-        if runtime.is_strengthened() && runtime.strength_of(place).fence_before {
+        if runtime.strength_of(place).fence_before {
             runtime.fence(FenceKind::Full, place);
         }
         let looks = runtime.may_have_pending_store();

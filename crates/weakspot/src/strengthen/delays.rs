@@ -367,7 +367,7 @@ fn changes(acts: &[Act], own: &[usize], model: MemoryModel, into: &mut BTreeSet<
         if what.starts_with(POISONS) {
             continue;
         }
-        let candidate = |change| Candidate::new(change, place, says_ordering(what));
+        let candidate = |change| Candidate::new(change, place, what);
         // A barrier before this operation, one after it, one for stores alone.
         let (before, after) = (crosses(acts, own, position, false), crosses(acts, own, position + 1, false));
         match kind {
@@ -383,16 +383,11 @@ fn changes(acts: &[Act], own: &[usize], model: MemoryModel, into: &mut BTreeSet<
                 }
             }
             Kind::LooseAtomic { .. } if before => {
-                into.insert(candidate(Change::Release));
+                into.extend([Change::Release, Change::AcqRel].map(candidate));
             }
             _ => {}
         }
     }
-}
-
-/// Does whoever calls this say an ordering? Methods of atomics have a name and nothing else.
-fn says_ordering(what: &str) -> bool {
-    !what.contains([':', ' '])
 }
 
 /// Is there a late store before this position of a thread, and something behind it that overtakes the store?
