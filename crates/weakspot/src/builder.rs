@@ -41,6 +41,9 @@ pub struct Builder {
     /// that are explored in all ways. Of loops with more rounds only the first two and the last are, and the report says
     /// so.
     pub max_spins: u32,
+    /// How often a loop without `spin_loop` or `yield_now` may read the same value in a row. One that reads it more often, and
+    /// another number of times in each execution, is taken to wait for ever without saying so, which is a failure.
+    pub max_retries: u32,
     /// Take scheduling to be fair: a loop with `spin_loop` or `yield_now` that fails after some rounds without news from
     /// other threads (`assert!(rounds < 1000)`) is taken to wait; if nobody can end its waiting, that is a livelock.
     /// Otherwise the failure is reported, since no real scheduler promises anything. A thread that has gone round no more
@@ -91,6 +94,7 @@ impl Default for Builder {
             max_executions: None,
             max_events: 50_000,
             max_spins: 16,
+            max_retries: 2_000,
             fair: false,
             lasting: true,
             max_duration: None,

@@ -3,8 +3,8 @@
 //! Freeing is no event, and of each trace one execution is run. So a use that could as well come after the free may come before it
 //! in all of them. What is looked for is an execution in which it comes after, and there is one of the same trace if
 //!
-//! - the use (or what its thread does next: the use of a cell is no event, nor is a look at what is known to be complete) is not before the last event of the freeing thread in the
-//!   order of the trace;
+//! - the use (or what its thread does next: the use of a cell is no event, nor is a look at what is known to be complete) is not
+//!   before the last event of the freeing thread in the order of the trace;
 //! - nothing that weakspot does not see keeps the one from freeing before the other has used it: the reference count of a
 //!   `std` `Arc`, an atomic of `std`.
 //!
