@@ -152,6 +152,14 @@ fn seconds(name: &str) -> Option<Duration> {
     seconds
 }
 
+#[track_caller]
+fn schedule(text: String) -> String {
+    match crate::again::long::read(text) {
+        Ok(schedule) => schedule,
+        Err(why) => panic!("WEAKSPOT_REPLAY: {why}"),
+    }
+}
+
 thread_local! {
     /// Models that this OS thread has explored. A test has an OS thread of its own.
     static MODELS: Cell<u32> = const { Cell::new(0) };
@@ -179,7 +187,7 @@ impl Builder {
         builder.max_executions = number("WEAKSPOT_MAX_EXECUTIONS");
         builder.max_threads = number("WEAKSPOT_MAX_THREADS").unwrap_or(builder.max_threads);
         builder.jobs = number("WEAKSPOT_JOBS").unwrap_or(builder.jobs);
-        builder.replay = variable("WEAKSPOT_REPLAY");
+        builder.replay = variable("WEAKSPOT_REPLAY").map(schedule);
         builder.log = variable("WEAKSPOT_LOG").is_some_and(|text| !["0", "off", "false", "no"].contains(&text.trim()));
         builder
     }
@@ -206,6 +214,7 @@ impl Builder {
         let builder = Self { replay: replay.map(str::to_owned), ..self.clone() };
         let mut report = crate::model::check(&builder, &(Arc::new(body) as _), TypeId::of::<F>());
         report.which = which;
+        report.keep_long_schedule();
         crate::statistics::record(&report);
         report
     }

@@ -1,6 +1,7 @@
 //! What came of a model.
 
 use std::fmt::{self, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use weakspot_explore::system::LeftOut;
@@ -207,6 +208,8 @@ pub struct Report {
     pub schedule: Option<String>,
     /// Which model of its test this is.
     pub(crate) which: Which,
+    /// The file that its schedule is in, if that is too long for a line.
+    pub(crate) schedule_file: Option<PathBuf>,
     /// How the model was explored, where that is out of the ordinary.
     pub notes: Vec<String>,
     /// Loops some of whose rounds were not explored.
@@ -251,6 +254,7 @@ impl Report {
             timeline: None,
             schedule: None,
             which: Which::FIRST,
+            schedule_file: None,
             violations: Vec::new(),
             notes: Vec::new(),
             left_out: Vec::new(),
@@ -293,6 +297,20 @@ impl Report {
             (_, Some(witness)) => Some(&witness.schedule),
             _ => self.schedule.as_deref(),
         }
+    }
+
+    /// Puts the schedule of a failure into a file, if it is too long for a line.
+    pub(crate) fn keep_long_schedule(&mut self) {
+        if self.is_failure() && !self.is_no_schedule() {
+            self.schedule_file =
+                self.replay().and_then(|schedule| again::long::keep(&replay::of_model(schedule, self.which)));
+        }
+    }
+
+    /// The line that runs the execution of a schedule again.
+    fn line(&self, schedule: &str, timeline: Option<&Timeline>) -> String {
+        let name = self.schedule_file.as_deref().map(again::long::name_of);
+        again::line(&name.unwrap_or_else(|| replay::of_model(schedule, self.which)), timeline)
     }
 
     /// Schedules belong to what was observed.
@@ -399,13 +417,13 @@ impl Report {
     fn write_harm(&self, f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
         let Harm { failure, timeline, schedule, .. } = harm;
         write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure, Some(timeline)))?;
-        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), Some(timeline)))
+        write!(f, "\n\n{}", self.line(schedule, Some(timeline)))
     }
 
     fn write_witness(&self, f: &mut fmt::Formatter<'_>, witness: &Witness) -> fmt::Result {
         let Witness { timeline, schedule, .. } = witness;
         write!(f, "\n\nan execution in which it is, and which no SC execution is like:\n\n{timeline}")?;
-        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), Some(timeline)))
+        write!(f, "\n\n{}", self.line(schedule, Some(timeline)))
     }
 
     /// What the relaxed execution that is shown does comes first, with the threads of that execution: in an algorithm that all
@@ -548,7 +566,7 @@ impl fmt::Display for Report {
             write!(f, "\n\n{timeline}")?;
         }
         if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_no_schedule()) {
-            write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), self.timeline.as_ref()))?;
+            write!(f, "\n\n{}", self.line(schedule, self.timeline.as_ref()))?;
         }
         self.write_violations(f)?;
         words::write(f, &self.suggestions, self.fails_on_unsafe)?;
