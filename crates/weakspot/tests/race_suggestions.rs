@@ -1,6 +1,8 @@
 //! What a report suggests against a data race: the fewest orderings, tried out.
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use weakspot::cell::UnsafeCell;
 use weakspot::sync::Arc;
 use weakspot::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -379,4 +381,30 @@ fn two_accesses_of_one_thread_are_no_matter_of_orderings() {
     });
     assert!(matches!(report.failure.as_ref().unwrap().kind, FailureKind::Race { .. }), "{report}");
     assert!(report.suggestions.is_empty() && report.help.is_none(), "{report}");
+}
+
+/// The first execution races, and there are millions of others.
+fn much_to_explore() {
+    let first = |shared: &Shared| {
+        if shared.flag.load(Relaxed) == 1 {
+            assert_eq!(shared.read(), 1);
+        }
+        (0..9).for_each(|_| _ = shared.other.fetch_add(1, Relaxed));
+    };
+    let second = |shared: &Shared| {
+        shared.write(1);
+        shared.flag.store(1, Relaxed);
+        (0..9).for_each(|_| _ = shared.other.fetch_add(1, Relaxed));
+    };
+    two(first, second);
+    two(first, second);
+}
+
+#[test]
+fn what_helps_is_not_tried_out_for_ever() {
+    let report = Builder::default().check(much_to_explore);
+    assert_eq!(changes(&report), [Change::Acquire, Change::Release], "{report}");
+    assert!(report.suggestions.iter().all(|one| one.tried && !one.proved && one.fewest), "{report}");
+    assert!(report.elapsed < Duration::from_secs(20), "{report}");
+    assert!(report.to_string().contains("none that fails was found; not all were looked at"), "{report}");
 }
