@@ -215,20 +215,27 @@ fn is_bad(model: &Model, goal: Goal) -> bool {
     match model.verdict {
         ModelVerdict::Harmful => true,
         ModelVerdict::Benign | ModelVerdict::Unknown => goal == Goal::Robust,
-        ModelVerdict::Safe | ModelVerdict::Failed | ModelVerdict::Bounded => false,
+        ModelVerdict::Failed => is_race(model),
+        ModelVerdict::Safe | ModelVerdict::Bounded => false,
     }
 }
 
-/// A failure without any store buffer. What is not the same when it is run again, or too long, may be none.
+/// A failure that no ordering prevents. What is not the same when it is run again, or too long, may be none.
 fn fails_everywhere(model: &Model) -> bool {
     let is_none = |why: &Why| ["not-deterministic", "too-long", "schedule"].contains(&why.kind.as_str());
-    model.verdict == ModelVerdict::Failed && !model.why.as_ref().is_some_and(is_none)
+    let may_be_ordered = is_race(model) && !model.clauses.is_empty();
+    model.verdict == ModelVerdict::Failed && !may_be_ordered && !model.why.as_ref().is_some_and(is_none)
+}
+
+fn is_race(model: &Model) -> bool {
+    model.why.as_ref().is_some_and(|why| why.kind == "race")
 }
 
 /// One change is as good as another, but among as few the cheaper ones are taken, as the library does.
 fn cost(how: Strengthening) -> Cost {
     let rank = match how {
-        Strengthening::Release => 1,
+        Strengthening::Release | Strengthening::Acquire | Strengthening::AcquireOnFailure => 1,
+        Strengthening::AcqRel => 2,
         Strengthening::SeqCst => 3,
         Strengthening::FenceBefore => 4,
     };

@@ -15,6 +15,7 @@
 //! Where a test is not run by cargo, or its name is not known, the line says how it was started.
 
 mod cargo;
+pub(crate) mod long;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -41,6 +41,9 @@ pub struct Builder {
     /// that are explored in all ways. Of loops with more rounds only the first two and the last are, and the report says
     /// so.
     pub max_spins: u32,
+    /// How often a loop without `spin_loop` or `yield_now` may read the same value in a row. One that reads it more often, and
+    /// another number of times in each execution, is taken to wait for ever without saying so, which is a failure.
+    pub max_retries: u32,
     /// Take scheduling to be fair: a loop with `spin_loop` or `yield_now` that fails after some rounds without news from
     /// other threads (`assert!(rounds < 1000)`) is taken to wait; if nobody can end its waiting, that is a livelock.
     /// Otherwise the failure is reported, since no real scheduler promises anything. A thread that has gone round no more
@@ -92,6 +95,7 @@ impl Default for Builder {
             max_executions: None,
             max_events: 50_000,
             max_spins: 16,
+            max_retries: 2_000,
             fair: false,
             lasting: true,
             max_duration: None,
@@ -166,9 +170,17 @@ fn strengthened() -> Vec<(SourcePlace, Change)> {
     let changes = crate::suggestions::changes(&text);
     assert!(
         changes.is_some(),
-        "WEAKSPOT_STRENGTHENED={text} should be changes like SeqCst@src/lib.rs:7:10 (or Release, FenceBefore), with ; in between"
+        "WEAKSPOT_STRENGTHENED={text} should be changes like SeqCst@src/lib.rs:7:10 (or Release, Acquire, AcqRel, AcquireOnFailure, FenceBefore), with ; in between"
     );
     changes.unwrap_or_default()
+}
+
+#[track_caller]
+fn schedule(text: String) -> String {
+    match crate::again::long::read(text) {
+        Ok(schedule) => schedule,
+        Err(why) => panic!("WEAKSPOT_REPLAY: {why}"),
+    }
 }
 
 thread_local! {
@@ -200,7 +212,7 @@ impl Builder {
         builder.jobs = number("WEAKSPOT_JOBS").unwrap_or(builder.jobs);
         builder.fail_on = fail_on().unwrap_or(builder.fail_on);
         builder.strengthened = strengthened();
-        builder.replay = variable("WEAKSPOT_REPLAY");
+        builder.replay = variable("WEAKSPOT_REPLAY").map(schedule);
         builder.log = variable("WEAKSPOT_LOG").is_some_and(|text| !["0", "off", "false", "no"].contains(&text.trim()));
         builder
     }
@@ -228,6 +240,7 @@ impl Builder {
         builder.replay = replay.map(str::to_owned);
         let mut report = crate::model::check(&builder, &(Arc::new(body) as _), TypeId::of::<F>());
         report.which = which;
+        report.keep_long_schedule();
         crate::statistics::record(&report);
         crate::suggestions::record(&report, Location::caller());
         report

@@ -2,8 +2,8 @@
 //!
 //! A thread that waits without [`spin_loop`](crate::hint::spin_loop) looks once more in each further execution, and there
 //! is no last one. A loop with an end may look as often, but most look as often in every execution. So a thread that reads
-//! one value of one object at one place [`MANY_ROUNDS`] times in a row is suspect, and it waits if the number of all its
-//! reads there is another one each time. (A loop that gives up after so many rounds by itself is taken for one, too.)
+//! one value of one object at one place more than `Builder::max_retries` times in a row is suspect, and it waits if the number of
+//! all its reads there is another one each time. (A loop that gives up after more rounds by itself is taken for one, too.)
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,17 +12,20 @@ use crate::rt::Place;
 use crate::rt::lane::{Happened, Operation};
 use crate::rt::runtime::Runtime;
 
-/// Reads of one value at one place, in a row, from which on a thread is suspect.
-const MANY_ROUNDS: usize = 2_000;
 /// Different numbers of such reads that are enough to know.
 const NUMBERS: usize = 16;
 
 /// Who reads what, and where: the thread, the object and the address of the place.
 type Reader = (u32, u32, usize);
 
-/// The numbers of reads of those that were suspect, by reader.
-#[derive(Debug, Default)]
-pub(crate) struct Rounds(FxHashMap<Reader, FxHashSet<usize>>);
+/// Loops that were looked at.
+#[derive(Debug)]
+pub(crate) struct Rounds {
+    /// Reads of one value at one place, in a row, beyond which a thread is suspect.
+    most: usize,
+    /// The numbers of reads of those that were, by reader.
+    suspects: FxHashMap<Reader, FxHashSet<usize>>,
+}
 
 /// The reads of a reader in one execution.
 #[derive(Debug, Clone, Copy)]
@@ -52,9 +55,13 @@ impl Reads {
 }
 
 impl Rounds {
+    pub(crate) fn new(max_retries: u32) -> Self {
+        Self { most: max_retries as usize, suspects: FxHashMap::default() }
+    }
+
     /// An execution with so many events has ended: does a thread wait in it without saying so?
     pub(crate) fn look_at(&mut self, events: u32, runtime: &Runtime) -> Option<Failure> {
-        if (events as usize) < MANY_ROUNDS {
+        if events as usize <= self.most {
             return None;
         }
         let mut readers: FxHashMap<Reader, Reads> = FxHashMap::default();
@@ -65,14 +72,19 @@ impl Rounds {
                 readers.entry(reader).or_insert_with(|| Reads::new(place)).add(result);
             }
         }
-        let suspects = readers.into_iter().filter(|(_, reads)| reads.most.1 >= MANY_ROUNDS);
+        let suspects = readers.into_iter().filter(|(_, reads)| reads.most.1 > self.most);
         let waiting = suspects.filter(|&(reader, reads)| {
-            let numbers = self.0.entry(reader).or_default();
+            let numbers = self.suspects.entry(reader).or_default();
             numbers.insert(reads.all);
             numbers.len() >= NUMBERS
         });
         let (reader, Reads { place, most: (value, times), .. }) = waiting.min_by_key(|&(reader, _)| reader)?;
-        Some(too_long(reader.0, place, &format!("it has read {value} {times} times in a row")))
+        let why = format!(
+            "it has read {value} {times} times in a row, and another number of times in each execution. (A loop that gives up by \
+             itself after more than {} rounds needs a larger `max_retries`)",
+            self.most
+        );
+        Some(too_long(reader.0, place, &why))
     }
 }
 

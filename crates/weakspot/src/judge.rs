@@ -174,7 +174,7 @@ impl<'b> Judge<'b> {
             found: Vec::new(),
             told: Told::default(),
             first: Vec::new(),
-            rounds: Rounds::default(),
+            rounds: Rounds::new(builder.max_retries),
             tried: Tried::default(),
         }
     }

@@ -95,7 +95,9 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
         report.violations = found.into_iter().map(|found| found.violation).collect();
         report.begin_with_shown();
     }
-    if !repetition::fails_again(builder, &runtime, &report) {
+    if repetition::fails_again(builder, &runtime, &report) {
+        strengthen::help_against_race(builder, &runtime, &mut report, start.elapsed());
+    } else {
         report.notes.push(repetition::FAILED_ONCE.to_owned());
     }
     if let Some(place) = runtime.left_as_it_is.get()

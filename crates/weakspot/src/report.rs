@@ -1,6 +1,7 @@
 //! What came of a model.
 
 use std::fmt::{self, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use weakspot_explore::system::LeftOut;
@@ -12,7 +13,7 @@ use crate::replay::Which;
 use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
 use crate::source;
-use crate::strengthen::{Candidate, Suggestion};
+use crate::strengthen::{Candidate, Suggestion, words};
 use crate::timeline::Timeline;
 use crate::{again, replay, suggestions};
 
@@ -207,6 +208,8 @@ pub struct Report {
     pub schedule: Option<String>,
     /// Which model of its test this is.
     pub(crate) which: Which,
+    /// The file that its schedule is in, if that is too long for a line.
+    pub(crate) schedule_file: Option<PathBuf>,
     /// How the model was explored, where that is out of the ordinary.
     pub notes: Vec<String>,
     /// Loops some of whose rounds were not explored.
@@ -221,6 +224,8 @@ pub struct Report {
     pub suggestions: Vec<Suggestion>,
     /// Why these: of each clause one change has to be made.
     pub(crate) clauses: Vec<Vec<Candidate>>,
+    /// What helps where stronger orderings do not, in words.
+    pub help: Option<String>,
     pub(crate) bound: Option<Bound>,
     /// The model whose violations were looked for: SC has none.
     pub(crate) watched: MemoryModel,
@@ -251,6 +256,7 @@ impl Report {
             timeline: None,
             schedule: None,
             which: Which::FIRST,
+            schedule_file: None,
             violations: Vec::new(),
             notes: Vec::new(),
             left_out: Vec::new(),
@@ -258,6 +264,7 @@ impl Report {
             witness: None,
             suggestions: Vec::new(),
             clauses: Vec::new(),
+            help: None,
             bound: None,
             watched: model,
             fails_on_unsafe: false,
@@ -304,6 +311,20 @@ impl Report {
             (_, Some(witness)) => Some(&witness.schedule),
             _ => self.schedule.as_deref(),
         }
+    }
+
+    /// Puts the schedule of a failure into a file, if it is too long for a line.
+    pub(crate) fn keep_long_schedule(&mut self) {
+        if self.is_failure() && !self.is_no_schedule() {
+            self.schedule_file =
+                self.replay().and_then(|schedule| again::long::keep(&replay::of_model(schedule, self.which)));
+        }
+    }
+
+    /// The line that runs the execution of a schedule again.
+    fn line(&self, schedule: &str, timeline: Option<&Timeline>) -> String {
+        let name = self.schedule_file.as_deref().map(again::long::name_of);
+        again::line(&name.unwrap_or_else(|| replay::of_model(schedule, self.which)), timeline)
     }
 
     /// Schedules belong to what was observed.
@@ -410,13 +431,13 @@ impl Report {
     fn write_harm(&self, f: &mut fmt::Formatter<'_>, harm: &Harm) -> fmt::Result {
         let Harm { failure, timeline, schedule, .. } = harm;
         write!(f, "\n\nwhat happens then: {}\n\n{timeline}", describe(failure, Some(timeline)))?;
-        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), Some(timeline)))
+        write!(f, "\n\n{}", self.line(schedule, Some(timeline)))
     }
 
     fn write_witness(&self, f: &mut fmt::Formatter<'_>, witness: &Witness) -> fmt::Result {
         let Witness { timeline, schedule, .. } = witness;
         write!(f, "\n\nan execution in which it is, and which no SC execution is like:\n\n{timeline}")?;
-        write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), Some(timeline)))
+        write!(f, "\n\n{}", self.line(schedule, Some(timeline)))
     }
 
     /// What the relaxed execution that is shown does comes first, with the threads of that execution: in an algorithm that all
@@ -456,25 +477,6 @@ impl Report {
             _ => "",
         };
         others.into_iter().try_for_each(|violation| write!(f, "\n\n{elsewhere}{}", describe_violation(violation)))
-    }
-
-    fn write_suggestions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(first) = self.suggestions.first() else { return Ok(()) };
-        for (index, suggestion) in self.suggestions.iter().enumerate() {
-            let lead = if index == 0 { "\n\nhelp: " } else { "\n  and " };
-            write!(f, "{lead}{}", suggestion.in_words())?;
-        }
-        let these = if self.suggestions.len() == 1 { "this" } else { "these" };
-        if !first.tried {
-            return write!(f, "\n  (not tried out: {these} may not be enough)");
-        }
-        match (first.proved, self.fails_on_unsafe) {
-            (true, true) => write!(f, "\n  (tried: with {these}, every execution is one of SC")?,
-            (true, false) => write!(f, "\n  (tried: with {these}, no execution fails")?,
-            (false, _) => write!(f, "\n  (tried: with {these}, none that fails was found; not all were looked at")?,
-        }
-        let fewer = if first.fewest && self.suggestions.len() > 1 { "; fewer changes are not enough)" } else { ")" };
-        f.write_str(fewer)
     }
 }
 
@@ -578,10 +580,13 @@ impl fmt::Display for Report {
             write!(f, "\n\n{timeline}")?;
         }
         if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_no_schedule()) {
-            write!(f, "\n\n{}", again::line(&replay::of_model(schedule, self.which), self.timeline.as_ref()))?;
+            write!(f, "\n\n{}", self.line(schedule, self.timeline.as_ref()))?;
         }
         self.write_violations(f)?;
-        self.write_suggestions(f)?;
+        words::write(f, &self.suggestions, self.fails_on_unsafe)?;
+        if let Some(help) = &self.help {
+            write!(f, "\n\nhelp: {help}")?;
+        }
         for note in &self.notes {
             write!(f, "\n\nnote: {note}")?;
         }

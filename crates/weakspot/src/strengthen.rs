@@ -11,24 +11,32 @@
 //! |---|---|---|
 //! | [`Change::SeqCst`] | the store is interlocked | `Ordering::SeqCst`, or `fence(SeqCst)` after it |
 //! | [`Change::FenceBefore`] | a full fence before the load | `fence(SeqCst)` before it |
-//! | [`Change::Release`] | a store-store fence before the store; an atomic waits for all stores (PSO only) | `Ordering::Release`, or `fence(Release)` before it |
+//! | [`Change::Release`] | a store-store fence before the store; an atomic waits for all stores (PSO only); what was done before is handed on | `Ordering::Release`, or `fence(Release)` before it |
+//! | [`Change::Acquire`] | what is handed on is taken | `Ordering::Acquire`, or `fence(Acquire)` after it |
+//! | [`Change::AcqRel`] | both | `Ordering::AcqRel` |
+//! | [`Change::AcquireOnFailure`] | what is handed on is taken by a read-modify-write that does not write | `Ordering::Acquire` as the second ordering |
+//!
+//! A data race is an execution that must go as well ([`races`]).
 
 pub(crate) mod cycle;
 pub(crate) mod delays;
 mod hitting;
+mod races;
 mod rewrite;
+pub(crate) mod words;
 
 use std::cmp::Ordering;
-use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use crate::builder::{Builder, FailOn};
-use crate::failure::SourcePlace;
+use crate::failure::{FailureKind, SourcePlace};
 use crate::impact::{self, Impact};
 use crate::judge::{Found, borderlines};
 use crate::model::search;
+use crate::report::Report;
 use crate::rt::Place;
 use crate::rt::runtime::Runtime;
+use races::Asked;
 
 pub(crate) use rewrite::rewritten;
 
@@ -42,15 +50,28 @@ pub enum Change {
     SeqCst,
     /// A `SeqCst` fence stands before a load.
     FenceBefore,
+    /// A load or a read-modify-write acquires.
+    Acquire,
+    /// A read-modify-write or a fence acquires and releases.
+    AcqRel,
+    /// A read-modify-write that does not write acquires, and so do the loads of `fetch_update`: the second of two orderings.
+    AcquireOnFailure,
 }
 
 impl Change {
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Release, Self::SeqCst, Self::FenceBefore, Self::Acquire, Self::AcqRel, Self::AcquireOnFailure];
+
     /// Its name in `WEAKSPOT_STRENGTHENED` and `WEAKSPOT_SUGGESTIONS`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Release => "Release",
             Self::SeqCst => "SeqCst",
             Self::FenceBefore => "FenceBefore",
+            Self::Acquire => "Acquire",
+            Self::AcqRel => "AcqRel",
+            Self::AcquireOnFailure => "AcquireOnFailure",
         }
     }
 }
@@ -62,6 +83,8 @@ impl Change {
 pub struct Suggestion {
     /// Where it is.
     pub place: SourcePlace,
+    /// What it is: `store`, `fetch_add`, `fence`, …
+    pub what: &'static str,
     /// How.
     pub change: Change,
     /// It is a call that says its ordering. `clear_poison` and reference counts do not: only a fence beside them does the same.
@@ -74,28 +97,8 @@ pub struct Suggestion {
     pub proved: bool,
     /// Fewer changes are not enough: that is proved.
     pub fewest: bool,
-}
-
-impl Suggestion {
-    /// The change, with the line as it should read.
-    pub(crate) fn in_words(&self) -> String {
-        let Self { place, change, line, .. } = self;
-        let mut text = match (change, self.says_ordering) {
-            (Change::SeqCst, true) => {
-                format!("use `Ordering::SeqCst` for the store at {place}, or put `fence(SeqCst)` after it")
-            }
-            (Change::SeqCst, false) => format!("put `fence(SeqCst)` after the call at {place}"),
-            (Change::Release, true) => {
-                format!("use `Ordering::Release` for the operation at {place}, or put `fence(Release)` before it")
-            }
-            (Change::Release, false) => format!("put `fence(Release)` before the call at {place}"),
-            (Change::FenceBefore, _) => format!("put `fence(SeqCst)` before the load at {place}"),
-        };
-        if let Some(line) = line {
-            let _ = write!(text, "\n{:>5} + {line}", place.line);
-        }
-        text
-    }
+    /// How an execution fails with all suggestions in place, if one does that fails in another way.
+    pub then_fails: Option<String>,
 }
 
 /// A change at a place.
@@ -103,26 +106,38 @@ impl Suggestion {
 pub(crate) struct Candidate {
     pub(crate) change: Change,
     pub(crate) place: Place,
-    pub(crate) says_ordering: bool,
+    /// What is there.
+    what: &'static str,
 }
 
 impl Candidate {
-    fn new(change: Change, place: Place, says_ordering: bool) -> Self {
-        Self { change, place, says_ordering }
+    fn new(change: Change, place: Place, what: &'static str) -> Self {
+        Self { change, place, what }
     }
 
     fn key(&self) -> (&str, u32, u32, Change) {
         (self.place.file(), self.place.line(), self.place.column(), self.change)
     }
 
+    /// Does whoever calls this say an ordering? Methods of atomics have a name and nothing else.
+    pub(crate) fn says_ordering(self) -> bool {
+        !self.what.contains([':', ' '])
+    }
+
     /// What it costs at run time, roughly: among as few changes, the cheaper ones are suggested.
     fn cost(self) -> u32 {
         match self.change {
-            Change::Release => 1,
+            Change::Release | Change::Acquire | Change::AcquireOnFailure => 1,
+            Change::AcqRel => 2,
             Change::SeqCst => 3,
             Change::FenceBefore => 4,
         }
     }
+}
+
+/// Changes as a runtime makes them.
+fn at_places(set: &[Candidate]) -> impl Iterator<Item = (SourcePlace, Change)> {
+    set.iter().map(|candidate| (SourcePlace::from(candidate.place), candidate.change))
 }
 
 impl PartialEq for Candidate {
@@ -147,6 +162,8 @@ impl Ord for Candidate {
 
 /// Explorations that took longer than this are not repeated.
 const QUICK: Duration = Duration::from_secs(2);
+/// How long the exploration that comes after a data race, which has ended the one before, may take.
+const TRIAL: Duration = Duration::from_secs(2);
 /// No further set is tried out after this time.
 const PATIENCE: Duration = Duration::from_secs(6);
 /// Sets that are tried out.
@@ -160,14 +177,28 @@ enum Tried {
     Unclear,
     /// These executions still have to go.
     More(Vec<Vec<Candidate>>),
+    /// An execution fails in another way.
+    Fails(String),
+    /// Nothing orders the two places of this race, whatever the orderings are.
+    Unordered(SourcePlace, SourcePlace),
     /// It cannot be said.
     Lost,
 }
 
 /// What helps.
+enum Help {
+    /// These changes, or nothing that is known.
+    Changes(Vec<Suggestion>),
+    /// No ordering does: nothing orders the two accesses of the race.
+    NoOrder,
+    /// No ordering is enough: in another execution nothing orders the accesses at these two places.
+    NoOrderAt(SourcePlace, SourcePlace),
+}
+
+/// The changes that help, and why.
 pub(crate) struct Advice {
     pub(crate) suggestions: Vec<Suggestion>,
-    /// Why: of each of these, one has to be made.
+    /// Of each of these, one has to be made.
     pub(crate) clauses: Vec<Vec<Candidate>>,
 }
 
@@ -180,27 +211,76 @@ pub(crate) fn suggest(
     took: Duration,
 ) -> Advice {
     let mut clauses = first_clauses(builder, found, harm);
-    clauses.retain(|clause| !clause.is_empty());
-    let suggestions = fewest(builder, runtime, &mut clauses, took);
+    let suggestions = match fewest(builder, runtime, &mut clauses, took <= QUICK) {
+        Help::Changes(suggestions) => suggestions,
+        Help::NoOrder | Help::NoOrderAt(..) => Vec::new(),
+    };
     Advice { suggestions, clauses }
 }
 
-/// A smallest set of changes that helps. What is tried in vain gives more clauses.
-fn fewest(builder: &Builder, runtime: &Runtime, clauses: &mut Vec<Vec<Candidate>>, took: Duration) -> Vec<Suggestion> {
+/// Puts what helps against a data race into the report of it.
+pub(crate) fn help_against_race(builder: &Builder, runtime: &Runtime, report: &mut Report, took: Duration) {
+    let (Some(failure), Some(schedule)) = (&report.failure, &report.schedule) else { return };
+    let FailureKind::Race { first, second } = &failure.kind else { return };
+    if first.thread == second.thread {
+        return;
+    }
+    let mut clauses = Vec::new();
+    match against_race(builder, runtime, schedule, took, &mut clauses) {
+        Help::Changes(suggestions) => (report.suggestions, report.clauses) = (suggestions, clauses),
+        Help::NoOrder => report.help = Some(words::no_order(first.thread, second.thread)),
+        Help::NoOrderAt(one, other) => report.help = Some(words::no_order_at(&one, &other)),
+    }
+}
+
+/// What to strengthen against a data race, given the schedule that leads to it. What is observed stays as it is, since the
+/// schedule fits only then.
+fn against_race(
+    builder: &Builder,
+    runtime: &Runtime,
+    schedule: &str,
+    took: Duration,
+    clauses: &mut Vec<Vec<Candidate>>,
+) -> Help {
+    let observed = runtime.counts.borrow().observed.clone();
+    let help = match races::asked_for(builder, runtime, schedule, Instant::now()) {
+        Asked::Unknown => Help::Changes(Vec::new()),
+        Asked::Unordered => Help::NoOrder,
+        Asked::Changes(asked) => {
+            *clauses = asked;
+            let left = builder.max_duration.map(|most| most.saturating_sub(took));
+            let time = left.into_iter().chain([TRIAL]).min();
+            let trial = Builder { max_duration: time, ..builder.clone() };
+            fewest(&trial, runtime, clauses, took <= QUICK && time != Some(Duration::ZERO))
+        }
+    };
+    runtime.counts.borrow_mut().observed = observed;
+    help
+}
+
+/// The fewest changes that meet all clauses, and those that come up when they are tried out.
+fn fewest(builder: &Builder, runtime: &Runtime, clauses: &mut Vec<Vec<Candidate>>, may_try: bool) -> Help {
+    clauses.retain(|clause| !clause.is_empty());
     let start = Instant::now();
     for _ in 0..MOST_TRIES {
-        let Some(set) = hitting::minimum(clauses) else { return Vec::new() };
-        if set.is_empty() || took > QUICK || start.elapsed() > PATIENCE {
-            return suggestions(&set, Proof::Nothing);
+        let Some(set) = hitting::minimum(clauses) else { break };
+        if set.is_empty() || !may_try || start.elapsed() > PATIENCE {
+            return Help::Changes(suggestions(&set, &Proof::Nothing));
         }
-        match try_out(builder, runtime, &set) {
-            Tried::Helps => return suggestions(&set, Proof::Complete),
-            Tried::Unclear => return suggestions(&set, Proof::Fewest),
-            Tried::Lost => return suggestions(&set, Proof::Nothing),
-            Tried::More(more) => clauses.extend(more),
-        }
+        let proof = match try_out(builder, runtime, &set, start) {
+            Tried::Helps => Proof::Complete,
+            Tried::Unclear => Proof::Fewest,
+            Tried::Fails(how) => Proof::FailsOtherwise(how),
+            Tried::Lost => Proof::Nothing,
+            Tried::Unordered(one, other) => return Help::NoOrderAt(one, other),
+            Tried::More(more) => {
+                clauses.extend(more);
+                continue;
+            }
+        };
+        return Help::Changes(suggestions(&set, &proof));
     }
-    Vec::new()
+    Help::Changes(Vec::new())
 }
 
 fn first_clauses(builder: &Builder, found: &[Found], harm: Option<&Impact>) -> Vec<Vec<Candidate>> {
@@ -211,22 +291,22 @@ fn first_clauses(builder: &Builder, found: &[Found], harm: Option<&Impact>) -> V
 }
 
 /// Runs the test with the changes.
-fn try_out(builder: &Builder, runtime: &Runtime, set: &[Candidate]) -> Tried {
-    let changes = set.iter().map(|candidate| (SourcePlace::from(candidate.place), candidate.change));
-    runtime.strengthen(builder.strengthened.iter().cloned().chain(changes).collect());
-    let tried = remaining(builder, runtime, set);
+fn try_out(builder: &Builder, runtime: &Runtime, set: &[Candidate], since: Instant) -> Tried {
+    runtime.strengthen(builder.strengthened.iter().cloned().chain(at_places(set)).collect());
+    let tried = remaining(builder, runtime, set, since);
     runtime.strengthen(builder.strengthened.clone());
     tried
 }
 
-fn remaining(builder: &Builder, runtime: &Runtime, set: &[Candidate]) -> Tried {
+fn remaining(builder: &Builder, runtime: &Runtime, set: &[Candidate], since: Instant) -> Tried {
     let start = Instant::now();
     let judge = search(builder, runtime, start);
+    let left_out = runtime.loops_left_out.take();
     if judge.report.failure.is_some() {
-        return Tried::Lost;
+        return still_fails(builder, runtime, &judge.report, since);
     }
-    let complete = if judge.report.exhaustive { Tried::Helps } else { Tried::Unclear };
-    if judge.found.is_empty() {
+    let complete = if judge.report.exhaustive && left_out.is_empty() { Tried::Helps } else { Tried::Unclear };
+    if judge.found.is_empty() || builder.fail_on == FailOn::Nothing {
         return complete;
     }
     let clauses: Vec<_> = if builder.fail_on == FailOn::Harmful {
@@ -244,23 +324,50 @@ fn remaining(builder: &Builder, runtime: &Runtime, set: &[Candidate]) -> Tried {
     if new.is_empty() { Tried::Lost } else { Tried::More(new) }
 }
 
+/// An SC execution fails with the changes that are made now.
+fn still_fails(builder: &Builder, runtime: &Runtime, report: &Report, since: Instant) -> Tried {
+    let (Some(failure), Some(schedule)) = (&report.failure, &report.schedule) else { return Tried::Lost };
+    if let Some((first, second)) = races::sides(failure) {
+        return match races::asked_for(builder, runtime, schedule, since) {
+            Asked::Changes(clauses) => Tried::More(clauses),
+            Asked::Unordered => Tried::Unordered(first.clone(), second.clone()),
+            Asked::Unknown => Tried::Lost,
+        };
+    }
+    match failure.kind {
+        FailureKind::TooLong | FailureKind::NotDeterministic | FailureKind::Schedule => Tried::Lost,
+        _ => Tried::Fails(failure.message.clone()),
+    }
+}
+
 /// What is known of a set.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Proof {
     /// It helps, and no smaller one does.
     Complete,
     /// No smaller one helps; nothing that fails was found with it.
     Fewest,
+    /// An execution fails with it, in another way.
+    FailsOtherwise(String),
     Nothing,
 }
 
-fn suggestions(set: &[Candidate], proof: Proof) -> Vec<Suggestion> {
+fn suggestions(set: &[Candidate], proof: &Proof) -> Vec<Suggestion> {
+    let proved = matches!(proof, Proof::Complete);
+    let tried = proved || matches!(proof, Proof::Fewest);
+    let then_fails = if let Proof::FailsOtherwise(how) = proof { Some(how) } else { None };
     let suggestion = |candidate: &Candidate| {
         let place = SourcePlace::from(candidate.place);
-        let line = rewritten(&place, candidate.change);
-        let (tried, proved) = (proof != Proof::Nothing, proof == Proof::Complete);
-        let Candidate { change, says_ordering, .. } = *candidate;
-        Suggestion { place, change, says_ordering, line, tried, proved, fewest: tried }
+        Suggestion {
+            line: rewritten(&place, candidate.change),
+            place,
+            what: candidate.what,
+            change: candidate.change,
+            says_ordering: candidate.says_ordering(),
+            tried,
+            proved,
+            fewest: tried,
+            then_fails: then_fails.cloned(),
+        }
     };
     set.iter().map(suggestion).collect()
 }

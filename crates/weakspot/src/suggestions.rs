@@ -16,7 +16,7 @@
 //! | `late` | a store that may come late: its file, line, column; what overtakes it (`load`, …), and its file, line, column |
 //! | `clause` | the changes that follow make one execution impossible that must go: one of them has to be made |
 //! | `helps` | the changes that follow were tried out together: `proved`, or `seen` if not everything was explored |
-//! | `change` | `SeqCst`, `Release` or `FenceBefore`; file, line, column; `ordering` or `call` (does it say its ordering?); the path of the file and the line as it should read, or the one to put before it, if these are known |
+//! | `change` | `SeqCst`, `Release`, `Acquire`, `AcqRel`, `AcquireOnFailure` or `FenceBefore`; file, line, column; `ordering` or `call` (does it say its ordering?); the path of the file and the line as it should read, or the one to put before it, if these are known |
 //! | `end` | |
 
 use std::ffi::OsString;
@@ -118,7 +118,7 @@ fn block(report: &Report, start: &Location<'_>) -> String {
 fn change(text: &mut String, candidate: &Candidate) {
     let place = SourcePlace::from(candidate.place);
     let [file, at, column] = fields(&place);
-    let says = if candidate.says_ordering { "ordering" } else { "call" };
+    let says = if candidate.says_ordering() { "ordering" } else { "call" };
     let path = source::path(&place.file).map(|path| path.display().to_string()).unwrap_or_default();
     let new = rewritten(&place, candidate.change).unwrap_or_default();
     line(text, &["change", candidate.change.name(), &file, &at, &column, says, &path, &new]);
@@ -215,8 +215,7 @@ pub(crate) fn changes(text: &str) -> Option<Vec<(SourcePlace, Change)>> {
 
 fn change_at(text: &str) -> Option<(SourcePlace, Change)> {
     let (name, place) = text.split_once('@')?;
-    let change =
-        [Change::Release, Change::SeqCst, Change::FenceBefore].into_iter().find(|known| known.name() == name)?;
+    let change = Change::ALL.into_iter().find(|known| known.name() == name)?;
     let mut parts = place.rsplitn(3, ':');
     let column = parts.next()?.parse().ok()?;
     let line = parts.next()?.parse().ok()?;

@@ -5,9 +5,9 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
-use weakspot::sync::Arc;
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::SeqCst;
+use weakspot::sync::{Arc, mpsc};
 use weakspot::{Builder, thread};
 
 /// Set in the processes.
@@ -41,6 +41,25 @@ fn inside_passes_aloud() {
 fn inside_fails() {
     if std::env::var_os(INSIDE).is_some() {
         weakspot::model(|| increments(true));
+    }
+}
+
+/// Threads take turns, so that the schedule is long.
+#[test]
+fn inside_fails_late() {
+    if std::env::var_os(INSIDE).is_some() {
+        weakspot::model(|| {
+            let ((ask, questions), (answer, answers)) = (mpsc::channel(), mpsc::channel());
+            let thread =
+                thread::spawn(move || questions.iter().for_each(|question: u32| answer.send(question).unwrap()));
+            for question in 0..600 {
+                ask.send(question).unwrap();
+                assert_eq!(answers.recv().unwrap(), question);
+            }
+            drop(ask);
+            thread.join().unwrap();
+            panic!("after all");
+        });
     }
 }
 
@@ -149,6 +168,22 @@ fn the_line_of_a_report_replays_it() {
     // It is no schedule of the other test, which goes on after the last step.
     let (passes, text) = run("inside_passes", "WEAKSPOT_REPLAY", "sc:0.0");
     assert!(!passes && text.contains("the schedule is another test's"), "{text}");
+}
+
+#[test]
+fn a_schedule_that_is_too_long_for_a_line_is_in_a_file() {
+    let (passes, text) = run("inside_fails_late", "WEAKSPOT_LOG", "1");
+    assert!(!passes && text.contains("after all"), "{text}");
+    let (_, line) = text.split_once("to run this execution again: WEAKSPOT_REPLAY=").unwrap();
+    let (file, command) = line.lines().next().unwrap().split_once(' ').unwrap();
+    assert!(command.contains("inside_fails_late") && command.contains("--exact"), "{command}");
+    let path = file.strip_prefix('@').expect(file);
+    assert!(std::fs::read_to_string(path).unwrap().starts_with("sc:0"));
+    let (passes, text) = run("inside_fails_late", "WEAKSPOT_REPLAY", file);
+    assert!(!passes && text.contains("after all") && text.contains("1 execution,"), "{text}");
+    std::fs::remove_file(path).unwrap();
+    let (passes, text) = run("inside_fails_late", "WEAKSPOT_REPLAY", file);
+    assert!(!passes && text.contains("cannot be read") && text.contains(path), "{text}");
 }
 
 #[test]

@@ -502,3 +502,22 @@ fn a_thread_has_the_stack_it_asks_for() {
     });
     assert_eq!(report.verdict, Verdict::Safe, "{report}");
 }
+
+/// Looks a hundred times, and does not say that it waits.
+fn impatient() {
+    let flag = Arc::new(AtomicUsize::new(0));
+    let other = flag.clone();
+    let thread = thread::spawn(move || (0..100).any(|_| other.load(Relaxed) == 1));
+    flag.store(1, Relaxed);
+    thread.join().unwrap();
+}
+
+#[test]
+fn how_often_a_loop_may_look_in_vain_can_be_said() {
+    let report = Builder::default().check(impatient);
+    assert_eq!((report.verdict, report.executions), (Verdict::Safe, 101), "{report}");
+    let report = Builder { max_retries: 50, ..Builder::default() }.check(impatient);
+    let failure = report.failure.as_ref().unwrap();
+    assert!(matches!(failure.kind, FailureKind::TooLong), "{report}");
+    assert!(failure.message.contains("after more than 50 rounds needs a larger `max_retries`"), "{report}");
+}

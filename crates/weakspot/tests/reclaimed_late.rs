@@ -9,7 +9,7 @@ use std::sync::Arc as Unseen;
 use weakspot::cell::UnsafeCell;
 use weakspot::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use weakspot::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, fence};
-use weakspot::sync::{Arc, Barrier, Condvar, Mutex};
+use weakspot::sync::{Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock};
 use weakspot::{Builder, FailureKind, Impact, MemoryModel, Report, Verdict, thread};
 
 const MODELS: [MemoryModel; 3] = [MemoryModel::Sc, MemoryModel::Tso, MemoryModel::Pso];
@@ -245,6 +245,58 @@ fn a_cell_that_is_used_for_longer() {
     });
 }
 
+/// Told from inside of an access, or after it.
+fn told_while_it_is_used(late: bool) {
+    let cell = Shared::new(UnsafeCell::new(1));
+    let told = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&told);
+    let thread = thread::spawn(move || {
+        cell.get().with(|value| {
+            if late {
+                flag.store(true, Release);
+            }
+            // SAFETY: none, that is what is tested.
+            assert_eq!(unsafe { *value }, 1);
+        });
+        if !late {
+            flag.store(true, Release);
+        }
+    });
+    let is_told = told.load(Acquire);
+    if is_told {
+        cell.free();
+    }
+    thread.join().unwrap();
+    if !is_told {
+        cell.free();
+    }
+}
+
+/// An access ends where it ends, unless its last event is taken to come after it.
+#[test]
+fn a_cell_that_is_freed_before_an_access_to_it_is_over() {
+    finds(&MODELS, || told_while_it_is_used(true));
+    passes(|| told_while_it_is_used(false));
+    let report = Builder { lasting: false, ..Builder::default() }.check(|| told_while_it_is_used(true));
+    assert_eq!(report.verdict, Verdict::Safe, "{report}");
+}
+
+/// Who frees a cell in an access of its own does not use it any more.
+#[test]
+fn a_cell_that_is_freed_by_who_has_a_pointer_to_it() {
+    passes(|| {
+        let cell = Shared::new(UnsafeCell::new(1));
+        let other = Arc::new(AtomicUsize::new(0));
+        let same = Arc::clone(&other);
+        let thread = thread::spawn(move || same.load(Relaxed));
+        let pointer = cell.get().get();
+        other.load(Relaxed);
+        cell.free();
+        drop(pointer);
+        thread.join().unwrap();
+    });
+}
+
 /// One reader announces what it writes to, and whoever replaces it frees it unless it was announced.
 fn announced(fenced: bool) {
     let current = Arc::new(AtomicPtr::new(Shared::new(AtomicUsize::new(1)).0));
@@ -311,4 +363,44 @@ fn trials_in_vain_do_not_hide_what_comes_later() {
         alone.free();
         thread.join().unwrap();
     });
+}
+
+/// Something that was made complete, freed by who is told so, or in the end.
+fn complete_when_told<T: 'static>(new: fn() -> T, look: fn(&T), late: bool) {
+    let once = Shared::new(new());
+    let told = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&told);
+    let thread = thread::spawn(move || {
+        look(once.get());
+        if !late {
+            look(once.get());
+        }
+        flag.store(true, Release);
+        if late {
+            look(once.get());
+        }
+    });
+    let is_told = told.load(Acquire);
+    if is_told {
+        once.free();
+    }
+    thread.join().unwrap();
+    if !is_told {
+        once.free();
+    }
+}
+
+fn lazy() -> LazyLock<i32> {
+    LazyLock::new(|| 1)
+}
+
+/// Who knows that something is complete does not look, but has to find it.
+#[test]
+fn what_is_known_to_be_complete_when_it_is_freed() {
+    finds(&MODELS, || complete_when_told(Once::new, |once| once.call_once(|| ()), true));
+    finds(&MODELS, || complete_when_told(OnceLock::new, |cell| assert_eq!(*cell.get_or_init(|| 1), 1), true));
+    finds(&MODELS, || complete_when_told(lazy, |lazy| assert_eq!(**lazy, 1), true));
+    passes(|| complete_when_told(Once::new, |once| once.call_once(|| ()), false));
+    passes(|| complete_when_told(OnceLock::new, |cell| assert_eq!(*cell.get_or_init(|| 1), 1), false));
+    passes(|| complete_when_told(lazy, |lazy| assert_eq!(**lazy, 1), false));
 }

@@ -84,6 +84,22 @@ fn a_violation_without_harm_is_shown_and_comes_again() {
     }
 }
 
+/// However much comes before.
+#[test]
+fn a_violation_at_the_end_of_a_long_execution_is_shown_and_comes_again() {
+    fn body() {
+        let count = AtomicUsize::new(0);
+        (0..6_000).for_each(|_| _ = count.fetch_add(1, Relaxed));
+        store_buffering();
+    }
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let report = strict(model).check(body);
+        assert!(report.verdict == Verdict::Benign && report.is_failure(), "{report}");
+        fails_again(&report, &strict(model), body);
+        assert_eq!(report.suggestions.len(), 2, "{report}");
+    }
+}
+
 /// If harm alone is a failure, no line is printed, and the line of somebody else leads to no failure.
 #[test]
 fn it_is_no_failure_where_harm_alone_is_one() {

@@ -66,6 +66,28 @@ tried: with this made at run time, no execution of the test fails
 }
 
 #[test]
+fn orderings_that_prevent_a_data_race_are_changes_like_others() {
+    let run =
+        in_examples(&["fence", "--test", "hands_over", "--model", "pso", "--json", "--", "--test", "race_suggestions"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let answer: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let facts = ["verdict", "minimal", "tried"].map(|field| answer[field].to_string());
+    assert_eq!(facts, ["\"fenced\"", "true", "true"], "{answer}");
+    let changes: Vec<_> =
+        answer["fences"].as_array().unwrap().iter().map(|one| (&one["change"], &one["kind"])).collect();
+    assert_eq!(
+        format!("{changes:?}").replace("String", ""),
+        r#"[(("Release"), ("store_store")), (("Acquire"), ("acquire"))]"#
+    );
+    let diff = answer["diff"].as_str().unwrap();
+    for line in ["+            theirs.flag.store(1, Release);", "+        if shared.flag.load(Acquire) == 1 {"] {
+        assert!(diff.contains(line), "{diff}");
+    }
+    let reason = answer["fences"][1]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("without it, a write at "), "{reason}");
+}
+
+#[test]
 fn a_test_that_needs_nothing_says_so() {
     let run = wrong("fenced_excludes", &["--model", "pso"]);
     assert_eq!(run.code, 0, "{run:?}");

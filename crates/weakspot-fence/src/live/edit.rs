@@ -29,6 +29,8 @@ fn with_orderings(line: &str, changes: &[&Change]) -> String {
     let mut edits: Vec<(Range<usize>, &str)> =
         changes.iter().filter_map(|change| change.line.as_ref()).map(|new| difference(line, new)).collect();
     edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+    // Of two changes of one ordering the line shows the first.
+    edits.dedup_by(|later, earlier| later.0.end > earlier.0.start);
     let mut text = line.to_owned();
     for (range, new) in edits {
         text.replace_range(range, new);

@@ -31,20 +31,32 @@ pub enum Strengthening {
     SeqCst,
     /// A full fence stands before a load.
     FenceBefore,
+    /// A load or read-modify-write acquires.
+    Acquire,
+    /// A read-modify-write or a fence acquires and releases.
+    AcqRel,
+    /// A read-modify-write that does not write acquires: the second of two orderings.
+    AcquireOnFailure,
 }
 
 impl Strengthening {
+    const ALL: [Self; 6] =
+        [Self::Release, Self::SeqCst, Self::FenceBefore, Self::Acquire, Self::AcqRel, Self::AcquireOnFailure];
+
     /// What the library calls it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Release => "Release",
             Self::SeqCst => "SeqCst",
             Self::FenceBefore => "FenceBefore",
+            Self::Acquire => "Acquire",
+            Self::AcqRel => "AcqRel",
+            Self::AcquireOnFailure => "AcquireOnFailure",
         }
     }
 
     fn of(name: &str) -> Option<Self> {
-        [Self::Release, Self::SeqCst, Self::FenceBefore].into_iter().find(|one| one.name() == name)
+        Self::ALL.into_iter().find(|one| one.name() == name)
     }
 }
 

@@ -23,7 +23,7 @@ impl Runtime {
         if self.has_debts() {
             self.pay();
         }
-        if self.is_strengthened() && self.strength_of(place).fence_before {
+        if self.strength_of(place).fence_before {
             self.fence(FenceKind::Full, place);
         }
         let mut found = None;

@@ -177,6 +177,14 @@ impl Runtime {
         }
     }
 
+    /// The same, unless the current thread itself has freed it.
+    pub(crate) fn check_freed_by_others(&self, address: usize, place: Place) {
+        let has_freed = || self.death_at(address).is_some_and(|death| death.thread == self.thread.get());
+        if !self.is_free() && !self.freed.0.borrow().is_empty() && !has_freed() {
+            self.find_freed(address, place);
+        }
+    }
+
     #[inline(never)]
     fn find_freed(&self, address: usize, place: Place) {
         if let Some(death) = self.death_at(address) {

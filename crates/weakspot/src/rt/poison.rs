@@ -23,7 +23,6 @@ use weakspot_model::ir::FenceKind;
 use super::lane::Operation;
 use super::objects::{Object, Stamp};
 use super::ordinary::address_of;
-use super::strength::Strength;
 use super::{Place, Runtime, Sync, current};
 
 /// What it is called if a panic sets a flag begins with this.
@@ -133,7 +132,7 @@ impl Runtime {
         if self.is_free() {
             return false;
         }
-        let strength = if self.is_strengthened() { self.strength_of(place) } else { Strength::default() };
+        let strength = self.strength_of(place);
         let interlocked = strength.seq_cst && self.model != MemoryModel::Sc;
         if self.has_debts() && !interlocked {
             self.pay();

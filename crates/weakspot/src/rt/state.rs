@@ -12,7 +12,7 @@ use super::objects::Object;
 use super::poison;
 use super::script::Script;
 use super::slot::Homes;
-use super::suspects::{self, Suspect};
+use super::suspects::{self, Suspect, Unseen};
 use super::tracked::Unfinished;
 
 /// The number of a thread by its parent and how many that had started before.
@@ -47,6 +47,8 @@ pub(crate) struct State {
     /// What was freed that others may have used, in order.
     pub(super) suspects: Vec<Suspect>,
     pub(super) scratch: suspects::Scratch,
+    /// Uses of objects that are no events, the last one of each thread and object.
+    pub(super) unseen: Vec<Unseen>,
     /// What is known to happen next.
     pub(crate) script: Script,
     /// Flags of locks that were asked for or set.
@@ -78,6 +80,7 @@ impl State {
             unborn: Vec::new(),
             suspects: Vec::new(),
             scratch: suspects::Scratch::default(),
+            unseen: Vec::new(),
             script: Script::default(),
             seen_flags: Vec::new(),
             kept: Vec::new(),
@@ -119,5 +122,6 @@ impl State {
         self.births.clear();
         self.unborn.clear();
         self.suspects.clear();
+        self.unseen.clear();
     }
 }

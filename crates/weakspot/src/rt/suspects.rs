@@ -3,8 +3,8 @@
 //! Freeing is no event, and of each trace one execution is run. So a use that could as well come after the free may come before it
 //! in all of them. What is looked for is an execution in which it comes after, and there is one of the same trace if
 //!
-//! - the use (or, of a cell, whose use is no event, what its thread does next) is not before the last event of the freeing thread in the
-//!   order of the trace;
+//! - the use (or what its thread does next: the use of a cell is no event, nor is a look at what is known to be complete) is not
+//!   before the last event of the freeing thread in the order of the trace;
 //! - nothing that weakspot does not see keeps the one from freeing before the other has used it: the reference count of a
 //!   `std` `Arc`, an atomic of `std`.
 //!
@@ -21,7 +21,7 @@
 //!
 //! Here it is noted what is suspect when memory is freed, in passing. Who has used it, and when, is found out at the end of the run.
 
-use super::causality::{Access, Marked};
+use super::causality::{Access, Began, Marked, Question};
 use super::lane::{Happened, Operation};
 use super::runtime::Runtime;
 use super::state::State;
@@ -74,6 +74,19 @@ pub(crate) struct LateUse {
 enum Using {
     Object(u32),
     Plain(Access),
+    /// What its thread knew then.
+    Unseen(Question),
+}
+
+/// A use of an object that is no event: a thread looks at what it knows to be complete.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unseen {
+    object: u32,
+    thread: u32,
+    began: Began,
+    place: Place,
+    /// What the thread knew.
+    knew: Question,
 }
 
 impl Runtime {
@@ -127,6 +140,7 @@ impl Runtime {
             Using::Object(_) if self.buffered.get() => false,
             Using::Object(object) => causality.knew_use(late.knew, late.user, object),
             Using::Plain(access) => causality.knew_access(late.knew, &access),
+            Using::Unseen(knew) => causality.was_known(knew, late.knew),
         }
     }
 }
@@ -145,6 +159,17 @@ pub(super) struct Scratch {
 }
 
 impl State {
+    /// A thread uses an object, and no event tells of it.
+    pub(super) fn note_unseen(&mut self, object: u32, thread: u32, began: Began, place: Place) {
+        let knew = self.causality.mark(thread);
+        let new = Unseen { object, thread, began, place, knew };
+        let is_same = |known: &&mut Unseen| (known.object, known.thread) == (object, thread);
+        match self.unseen.iter_mut().rev().find(is_same) {
+            Some(known) => *known = new,
+            None => self.unseen.push(new),
+        }
+    }
+
     /// Has the thread joined all others that there are, or those that have?
     fn has_joined_all(&self, thread: u32) -> bool {
         let joined = self.lanes[thread as usize].joined | 1 << thread;
@@ -162,6 +187,12 @@ impl State {
                 What::Object(object) => {
                     if let Some(known) = scratch.objects.get_mut(object as usize) {
                         *known = (number, 0);
+                    }
+                    let is_use = |seen: &&Unseen| seen.object == object && seen.thread != suspect.thread;
+                    for &Unseen { thread, began, place, knew, .. } in self.unseen.iter().filter(is_use) {
+                        let use_of = (thread, began.since, Some(began.ordinal));
+                        let using = (place, Using::Unseen(knew));
+                        found.extend(self.late_use(&mut scratch, suspect, use_of, using, &mut wanted));
                     }
                 }
                 What::Plain(plain) => {

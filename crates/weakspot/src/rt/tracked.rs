@@ -138,6 +138,14 @@ impl Tracked {
 }
 
 impl Runtime {
+    /// The current thread looks at an object that will not change any more: no event, but a use of its memory.
+    pub(crate) fn use_unseen(&self, object: u32, stamp: &Stamp, place: Place) {
+        self.come_to_plain(place);
+        stamp.check_freed(self, place);
+        let began = self.began_now();
+        self.state().note_unseen(object, self.thread.get(), began, place);
+    }
+
     /// The current thread is about to access plain memory. If it is to stop here, that is an event.
     fn come_to_plain(&self, place: Place) {
         if self.is_free() {
@@ -150,7 +158,7 @@ impl Runtime {
             *plains
         };
         if self.stops_at.get() == Some((thread, ordinal)) {
-            self.post(Operation::Choose(1), "is about to use a cell", place);
+            self.post(Operation::Choose(1), "is about to use memory", place);
         }
     }
 
@@ -213,8 +221,16 @@ impl Open {
         self.note_end(runtime);
         let is_known = self.memory.stamp.load(Ordering::Relaxed) >> NUMBER_BITS == runtime.run.get();
         if is_known && self.has_lasted(runtime) && !std::thread::panicking() {
-            self.memory.access_since(runtime, self.began, self.writes, self.place);
+            let began = if runtime.lasting.get() { self.come_to_end(runtime) } else { self.began };
+            self.memory.access_since(runtime, began, self.writes, self.place);
         }
+    }
+
+    /// An access lasts until here: the memory must be there still. (Who frees it himself knows that he does not use it any more.)
+    fn come_to_end(&self, runtime: &Runtime) -> Began {
+        runtime.come_to_plain(self.place);
+        runtime.check_freed_by_others(self.address, self.place);
+        runtime.began_now()
     }
 
     fn has_lasted(&self, runtime: &Runtime) -> bool {

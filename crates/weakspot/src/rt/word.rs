@@ -59,7 +59,7 @@ impl Word {
     #[track_caller]
     pub(crate) fn look_and_update(&self, what: &'static str, syncs: (Sync, Sync), step: impl Fn(u64) -> Step) -> u64 {
         let (runtime, place) = (current().expect("a state word is updated inside a model only"), Location::caller());
-        if runtime.is_strengthened() && runtime.strength_of(place).fence_before {
+        if runtime.strength_of(place).fence_before {
             runtime.fence(FenceKind::Full, place);
         }
         let looks = runtime.may_have_pending_store();
@@ -170,16 +170,18 @@ impl Word {
     }
 
     /// Does the current thread know that the word has this value, the last one it will ever have? It does if it has seen it, or
-    /// comes after it in every order. Then looking shows nothing new and need not be an event.
+    /// comes after it in every order. Then looking shows nothing new and need not be an event; but the word has to be there still.
+    #[track_caller]
     pub(crate) fn is_known_as(&self, last: u64) -> bool {
         let Some(runtime) = current().filter(|runtime| !runtime.is_free()) else { return false };
         let Some(object) = self.stamp.used(runtime) else { return false };
-        if runtime.state().objects[object as usize].aware & 1 << runtime.thread.get() != 0 {
-            return true;
-        }
-        let is_known = self.value.load(Ordering::Relaxed) == last && runtime.comes_after(object);
-        if is_known {
+        let is_aware = runtime.state().objects[object as usize].aware & 1 << runtime.thread.get() != 0;
+        let is_known = is_aware || self.value.load(Ordering::Relaxed) == last && runtime.comes_after(object);
+        if is_known && !is_aware {
             self.learn();
+        }
+        if is_known {
+            runtime.use_unseen(object, &self.stamp, Location::caller());
         }
         is_known
     }

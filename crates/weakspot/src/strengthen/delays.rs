@@ -96,8 +96,8 @@ pub(crate) struct Delays {
     pub(crate) pair: Option<(Party, Party)>,
 }
 
-/// Longer executions are not looked at.
-pub(super) const LONGEST: usize = 4_000;
+/// Longer executions are not looked at. No run on store buffers is longer.
+pub(super) const LONGEST: usize = 20_000;
 
 /// The delays of a run on store buffers.
 pub(crate) fn of_run(log: &[Happened], model: MemoryModel) -> Delays {
@@ -168,8 +168,12 @@ pub(crate) fn violations_of_run(log: &[Happened], model: MemoryModel) -> Vec<Vio
 /// What may be a violation in a run.
 pub(super) fn suspects(acts: &[Act]) -> Vec<Suspect> {
     let mut suspects = Vec::new();
+    let earliest = earliest_after(acts);
     for (store, act) in acts.iter().enumerate() {
         let Kind::Store(object) = act.kind else { continue };
+        if earliest[store] >= act.time {
+            continue;
+        }
         let Some(later) = first_to_overtake(acts, store) else { continue };
         let loaded = if let Kind::Load(object) = acts[later].kind { Some(object) } else { None };
         for (other, between) in acts.iter().enumerate() {
@@ -230,6 +234,21 @@ fn first_to_overtake(acts: &[Act], store: usize) -> Option<usize> {
         act.thread == thread && act.time < time && act.kind.access().is_some()
     };
     (store + 1..acts.len()).find(overtakes)
+}
+
+/// Of each operation: when the first of the accesses takes effect that come after it in its thread.
+fn earliest_after(acts: &[Act]) -> Vec<usize> {
+    let threads = acts.iter().map(|act| act.thread as usize + 1).max().unwrap_or(0);
+    let mut earliest_of = vec![usize::MAX; threads];
+    let mut earliest = vec![usize::MAX; acts.len()];
+    for (index, act) in acts.iter().enumerate().rev() {
+        let known = &mut earliest_of[act.thread as usize];
+        earliest[index] = *known;
+        if act.kind.access().is_some() {
+            *known = act.time.min(*known);
+        }
+    }
+    earliest
 }
 
 /// What follows from a write, by the relation of the memory model.
@@ -330,11 +349,12 @@ fn clause(acts: &mut [Act], model: MemoryModel) -> (Vec<Candidate>, Option<(usiz
     let mut clause = BTreeSet::new();
     let mut pair = None;
     let threads = acts.iter().map(|act| act.thread + 1).max().unwrap_or(0);
+    let earliest = earliest_after(acts);
     let mut own = Vec::new();
     for thread in 0..threads {
         own.clear();
         own.extend((0..acts.len()).filter(|&index| acts[index].thread == thread));
-        if let Some(found) = mark_late(acts, &own) {
+        if let Some(found) = mark_late(acts, &own, &earliest) {
             pair = pair.or(Some(found));
             changes(acts, &own, model, &mut clause);
         }
@@ -343,10 +363,10 @@ fn clause(acts: &mut [Act], model: MemoryModel) -> (Vec<Candidate>, Option<(usiz
 }
 
 /// Marks the stores that something later in the source overtakes; the last of them with what overtakes it first.
-fn mark_late(acts: &mut [Act], own: &[usize]) -> Option<(usize, usize)> {
+fn mark_late(acts: &mut [Act], own: &[usize], earliest: &[usize]) -> Option<(usize, usize)> {
     let mut pair = None;
     for (position, &index) in own.iter().enumerate() {
-        if !matches!(acts[index].kind, Kind::Store(_)) {
+        if !matches!(acts[index].kind, Kind::Store(_)) || earliest[index] >= acts[index].time {
             continue;
         }
         let time = acts[index].time;
@@ -361,15 +381,16 @@ fn mark_late(acts: &mut [Act], own: &[usize]) -> Option<(usize, usize)> {
 
 /// The changes that order a late store before something that overtakes it, for one thread.
 fn changes(acts: &[Act], own: &[usize], model: MemoryModel, into: &mut BTreeSet<Candidate>) {
+    let crossings = Crossings::new(acts, own);
     for (position, &index) in own.iter().enumerate() {
         let Act { place, what, kind, .. } = acts[index];
         // A panic poisons, and nothing can be put there.
         if what.starts_with(POISONS) {
             continue;
         }
-        let candidate = |change| Candidate::new(change, place, says_ordering(what));
+        let candidate = |change| Candidate::new(change, place, what);
         // A barrier before this operation, one after it, one for stores alone.
-        let (before, after) = (crosses(acts, own, position, false), crosses(acts, own, position + 1, false));
+        let (before, after) = (crossings.any_at(position), crossings.any_at(position + 1));
         match kind {
             Kind::Load(_) if before => {
                 into.insert(candidate(Change::FenceBefore));
@@ -378,30 +399,51 @@ fn changes(acts: &[Act], own: &[usize], model: MemoryModel, into: &mut BTreeSet<
                 if before || after {
                     into.insert(candidate(Change::SeqCst));
                 }
-                if model == MemoryModel::Pso && crosses(acts, own, position, true) {
+                if model == MemoryModel::Pso && crossings.of_stores_at(position) {
                     into.insert(candidate(Change::Release));
                 }
             }
             Kind::LooseAtomic { .. } if before => {
-                into.insert(candidate(Change::Release));
+                into.extend([Change::Release, Change::AcqRel].map(candidate));
             }
             _ => {}
         }
     }
 }
 
-/// Does whoever calls this say an ordering? Methods of atomics have a name and nothing else.
-fn says_ordering(what: &str) -> bool {
-    !what.contains([':', ' '])
+/// Where something in a thread overtakes a store: by positions between its operations.
+struct Crossings {
+    /// When the last of the stores before that are late takes effect; 0 if there is none.
+    late: Vec<usize>,
+    /// When the first of the accesses behind does, and the first of the stores.
+    accesses: Vec<usize>,
+    stores: Vec<usize>,
 }
 
-/// Is there a late store before this position of a thread, and something behind it that overtakes the store?
-fn crosses(acts: &[Act], own: &[usize], position: usize, stores_only: bool) -> bool {
-    let late = own[..position].iter().filter(|&&index| acts[index].late).map(|&index| acts[index].time).max();
-    let Some(late) = late else { return false };
-    own[position..].iter().any(|&index| {
-        let Act { kind, time, .. } = acts[index];
-        let counts = if stores_only { matches!(kind, Kind::Store(_)) } else { kind.access().is_some() };
-        counts && time < late
-    })
+impl Crossings {
+    fn new(acts: &[Act], own: &[usize]) -> Self {
+        let count = own.len() + 1;
+        let mut new = Self { late: vec![0; count], accesses: vec![usize::MAX; count], stores: vec![usize::MAX; count] };
+        for (position, &index) in own.iter().enumerate() {
+            let late = if acts[index].late { acts[index].time } else { 0 };
+            new.late[position + 1] = new.late[position].max(late);
+        }
+        for (position, &index) in own.iter().enumerate().rev() {
+            let Act { kind, time, .. } = acts[index];
+            let first = |counts: bool, known: usize| if counts { known.min(time) } else { known };
+            new.accesses[position] = first(kind.access().is_some(), new.accesses[position + 1]);
+            new.stores[position] = first(matches!(kind, Kind::Store(_)), new.stores[position + 1]);
+        }
+        new
+    }
+
+    /// Is there a late store before this position, and something behind it that overtakes the store?
+    fn any_at(&self, position: usize) -> bool {
+        self.accesses[position] < self.late[position]
+    }
+
+    /// The same for stores that do.
+    fn of_stores_at(&self, position: usize) -> bool {
+        self.stores[position] < self.late[position]
+    }
 }

@@ -17,24 +17,28 @@ fn rewrite(line: &str, column: usize, change: Change) -> Option<String> {
     }
     let call = line.char_indices().nth(column - 1)?.0;
     let open = call + line[call..].find('(')?;
-    let method = line[call..open].trim();
-    let (from, to) = argument(line, open + 1, position_of_ordering(method))?;
+    let method = line[call..open].rsplit("::").next().unwrap_or_default().trim();
+    let (from, to) = argument(line, open + 1, position_of_ordering(method, change))?;
     let old =
         ["Relaxed", "Acquire", "Release", "AcqRel"].into_iter().find(|name| line[from..to].trim().ends_with(name))?;
     let at = from + line[from..to].rfind(old)?;
     let new = match (change, old) {
         (Change::SeqCst, _) => "SeqCst",
-        (_, "Acquire") => "AcqRel",
-        _ => "Release",
+        (_, "AcqRel") | (Change::AcqRel, _) | (Change::Release, "Acquire") | (Change::Acquire, "Release") => "AcqRel",
+        (Change::Release, _) => "Release",
+        _ => "Acquire",
     };
     Some(format!("{}{new}{}", &line[..at], &line[at + old.len()..]))
 }
 
-/// Which argument of an atomic's method is its ordering (of success, where there are two).
-fn position_of_ordering(method: &str) -> usize {
+/// Which argument of an atomic's method is its ordering (of success, where there are two), or that of a fence.
+fn position_of_ordering(method: &str, change: Change) -> usize {
+    let is_second = usize::from(change == Change::AcquireOnFailure);
     match method {
-        "compare_exchange" | "compare_exchange_weak" | "compare_and_swap" => 2,
-        "fetch_update" | "try_update" | "update" | "load" => 0,
+        "compare_exchange" | "compare_exchange_weak" => 2 + is_second,
+        "fetch_update" | "try_update" | "update" => is_second,
+        "compare_and_swap" => 2,
+        "load" | "fence" => 0,
         _ => 1,
     }
 }
@@ -81,6 +85,31 @@ mod tests {
         let line = "x.compare_exchange(a, b, Acquire, Relaxed)";
         let new = changed(line, "compare_exchange", Change::Release);
         assert_eq!(new.as_deref(), Some("x.compare_exchange(a, b, AcqRel, Relaxed)"));
+    }
+
+    #[test]
+    fn the_ordering_of_failure_is_the_second() {
+        let line = "x.compare_exchange(a, b, Acquire, Ordering::Relaxed)";
+        let new = changed(line, "compare_exchange", Change::AcquireOnFailure);
+        assert_eq!(new.as_deref(), Some("x.compare_exchange(a, b, Acquire, Ordering::Acquire)"));
+        let new = changed("x.fetch_update(Release, Relaxed, next)", "fetch_update", Change::AcquireOnFailure);
+        assert_eq!(new.as_deref(), Some("x.fetch_update(Release, Acquire, next)"));
+    }
+
+    #[test]
+    fn what_an_ordering_does_already_stays() {
+        for (change, old, then) in [
+            (Change::Acquire, "Relaxed", "Acquire"),
+            (Change::Acquire, "Release", "AcqRel"),
+            (Change::Release, "Relaxed", "Release"),
+            (Change::Release, "AcqRel", "AcqRel"),
+            (Change::AcqRel, "Relaxed", "AcqRel"),
+        ] {
+            let new = changed(&format!("x.swap(1, {old});"), "swap", change);
+            assert_eq!(new, Some(format!("x.swap(1, {then});")), "{change:?}");
+        }
+        let new = changed("    atomic::fence(Acquire);", "atomic", Change::AcqRel);
+        assert_eq!(new.as_deref(), Some("    atomic::fence(AcqRel);"));
     }
 
     #[test]

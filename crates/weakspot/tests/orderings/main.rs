@@ -6,6 +6,7 @@ mod machine;
 #[path = "../programs/outcomes.rs"]
 mod outcomes;
 mod program;
+mod suggested;
 
 use std::collections::BTreeSet;
 use std::ops::Deref;

@@ -47,7 +47,7 @@ impl Random {
         ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20) % bound as u64) as usize
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 }

@@ -208,9 +208,17 @@ impl Answer<'_> {
         let is_stopped = |late: &&live::Late| match change.how {
             Strengthening::SeqCst => late.store == change.place,
             Strengthening::Release | Strengthening::FenceBefore => late.later == change.place,
+            Strengthening::Acquire | Strengthening::AcqRel | Strengthening::AcquireOnFailure => false,
         };
-        let late = late.find(is_stopped)?;
-        Some(words::reordering(late, change))
+        late.find(is_stopped).map(|late| words::reordering(late, change)).or_else(|| self.race(change))
+    }
+
+    /// Which data race a change prevents.
+    fn race(&self, change: &Change) -> Option<String> {
+        let asks = |model: &&Model| model.clauses.iter().flatten().any(|asked| asked == change);
+        let why = |model: &Model| model.why.clone().filter(|why| why.kind == "race");
+        let why = self.report.models.iter().filter(asks).find_map(why)?;
+        Some(words::race(&why))
     }
 
     fn diff(&self, style: &Style) -> String {
@@ -265,10 +273,16 @@ impl Answer<'_> {
             Strengthening::SeqCst => ("full", "SeqCst"),
             Strengthening::Release => ("store_store", "Release"),
             Strengthening::FenceBefore => ("full", "fence"),
+            Strengthening::Acquire => ("acquire", "Acquire"),
+            Strengthening::AcqRel => ("acquire_release", "AcqRel"),
+            Strengthening::AcquireOnFailure => ("acquire", "AcquireOnFailure"),
         };
         let operation = place(&change.place);
         let after = match change.how {
-            Strengthening::SeqCst => operation.clone(),
+            Strengthening::SeqCst
+            | Strengthening::Acquire
+            | Strengthening::AcqRel
+            | Strengthening::AcquireOnFailure => operation.clone(),
             Strengthening::Release | Strengthening::FenceBefore => self.before(&change.place),
         };
         json::Strengthened {

@@ -45,6 +45,11 @@ impl Causality {
         self.asked.entry(marked.knew.0, access.thread) >= access.time
     }
 
+    /// The same for what was done when this was asked.
+    pub(crate) fn was_known(&mut self, done: Question, marked: Marked) -> bool {
+        self.is_before(done, marked.knew)
+    }
+
     /// The last accesses of threads to plain memory: the last write, and the reads since.
     pub(crate) fn accesses_of(&self, plain: u32) -> impl Iterator<Item = Access> {
         let known = self.plains.get(plain as usize);

@@ -12,6 +12,7 @@ use weakspot_model::ir::FenceKind;
 use crate::rt::lane::Effect;
 use crate::rt::script::Again;
 use crate::rt::slot::{Found, Memory, Slot};
+use crate::rt::strength::Part;
 use crate::rt::{Place, Runtime, Sync};
 
 /// An ordering, as far as synchronisation goes.
@@ -102,10 +103,20 @@ impl<'a, M: Memory> Access<'a, M> {
 
     #[inline]
     pub(super) fn load(&self, order: Ordering) -> u64 {
+        self.load_as(Part::Load, "load", order)
+    }
+
+    /// The load with which `fetch_update` begins.
+    pub(super) fn fetch(&self, order: Ordering) -> u64 {
+        self.load_as(Part::Fetch, "fetch_update", order)
+    }
+
+    #[inline]
+    fn load_as(&self, part: Part, method: &'static str, order: Ordering) -> u64 {
         if self.runtime.has_debts() {
             self.runtime.pay();
         }
-        self.strengthen(order);
+        let (_, order) = self.runtime.strong(order, part, method, self.place);
         let again = self.runtime.load_again(self.again("load"), sync_of(order));
         again.unwrap_or_else(|| self.load_anew(sync_of(order)))
     }
@@ -130,7 +141,7 @@ impl<'a, M: Memory> Access<'a, M> {
 
     #[inline]
     pub(super) fn store(&self, bits: u64, order: Ordering) {
-        let order = self.strengthen(order);
+        let (order, handed_on) = self.runtime.strong(order, Part::Store, "store", self.place);
         let interlocked = order == Ordering::SeqCst && self.runtime.model != MemoryModel::Sc;
         if self.runtime.has_debts() {
             if interlocked { self.runtime.forgive() } else { self.runtime.pay() }
@@ -138,8 +149,8 @@ impl<'a, M: Memory> Access<'a, M> {
         if order == Ordering::Release && self.runtime.model == MemoryModel::Pso {
             self.runtime.fence(FenceKind::StoreStore, self.place);
         }
-        if !self.store_again(bits, interlocked, sync_of(order)) {
-            self.store_anew(bits, interlocked, sync_of(order));
+        if !self.store_again(bits, interlocked, sync_of(handed_on)) {
+            self.store_anew(bits, interlocked, sync_of(handed_on));
         }
     }
 
@@ -177,26 +188,6 @@ impl<'a, M: Memory> Access<'a, M> {
         Again { object: self.object, what, place: self.place }
     }
 
-    /// The ordering, or a stronger one where that is tried out.
-    #[inline]
-    fn strengthen(&self, order: Ordering) -> Ordering {
-        if self.runtime.is_strengthened() { self.strengthened(order) } else { order }
-    }
-
-    #[cold]
-    fn strengthened(&self, order: Ordering) -> Ordering {
-        let strength = self.runtime.strength_of(self.place);
-        if strength.fence_before {
-            self.runtime.fence(FenceKind::Full, self.place);
-        }
-        match order {
-            _ if strength.seq_cst => Ordering::SeqCst,
-            Ordering::Relaxed if strength.release => Ordering::Release,
-            Ordering::Acquire if strength.release => Ordering::AcqRel,
-            order => order,
-        }
-    }
-
     /// A read-modify-write: what it read. `None` from `new`: it does not write, and then it synchronises as `failure`
     /// says.
     #[inline]
@@ -207,11 +198,13 @@ impl<'a, M: Memory> Access<'a, M> {
         failure: Ordering,
         new: impl Fn(u64) -> Option<u64>,
     ) -> u64 {
-        let drains_all = self.strengthen(order) != Ordering::Relaxed || self.runtime.is_behind_fence();
+        let (order, handed_on) = self.runtime.strong(order, Part::Update, what, self.place);
+        let (_, failure) = self.runtime.strong(failure, Part::Failure, what, self.place);
+        let drains_all = order != Ordering::Relaxed || self.runtime.is_behind_fence();
         if self.runtime.has_debts() {
             if drains_all { self.runtime.forgive() } else { self.runtime.pay() }
         }
-        let syncs = (sync_of(order), sync_of(failure));
+        let syncs = (sync_of(handed_on), sync_of(failure));
         let again = self.update_again(what, drains_all, syncs, &new);
         again.unwrap_or_else(|| self.update_anew(what, drains_all, syncs, &new))
     }
@@ -277,6 +270,10 @@ impl<'a> PointerAccess<'a> {
 
     pub(super) fn load(&self, order: Ordering) -> u64 {
         self.0.load(order)
+    }
+
+    pub(super) fn fetch(&self, order: Ordering) -> u64 {
+        self.0.fetch(order)
     }
 
     pub(super) fn store(&self, bits: u64, order: Ordering) {
@@ -393,7 +390,7 @@ macro_rules! common_methods {
             fetch_order: Ordering,
             mut new: F,
         ) -> Result<$value, $value> {
-            let mut old = self.load(fetch_order);
+            let mut old = self.fetch(fetch_order);
             while let Some(next) = new(old) {
                 match self.compare_exchange_weak(old, next, set_order, fetch_order) {
                     Ok(found) => return Ok(found),
@@ -401,6 +398,15 @@ macro_rules! common_methods {
                 }
             }
             Err(old)
+        }
+
+        #[track_caller]
+        fn fetch(&self, order: Ordering) -> $value {
+            check_load_order(order);
+            match $current() {
+                None => $plain($slot(&self.slot).load_outside()),
+                Some(runtime) => $plain(self.access(runtime, Location::caller()).fetch(order)),
+            }
         }
 
         /// The same as [`Self::fetch_update`].

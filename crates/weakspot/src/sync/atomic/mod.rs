@@ -35,7 +35,8 @@ pub use integers::{
 };
 pub use pointer::AtomicPtr;
 
-use crate::rt::{self, Sync};
+use crate::rt;
+use crate::rt::strength::Part;
 
 pub use std::hint::spin_loop as spin_loop_hint;
 
@@ -43,8 +44,8 @@ pub use std::hint::spin_loop as spin_loop_hint;
 #[track_caller]
 pub fn fence(order: Ordering) {
     let Some(runtime) = rt::current() else { return std::sync::atomic::fence(order) };
-    let sync = core::sync_of(order);
-    assert!(sync != Sync::Relaxed, "there is no such thing as a relaxed fence");
+    assert!(order != Ordering::Relaxed, "there is no such thing as a relaxed fence");
+    let (order, handed_on) = runtime.strong(order, Part::Fence, "fence", Location::caller());
     let kind = match (order, runtime.model) {
         (Ordering::SeqCst, MemoryModel::Tso | MemoryModel::Pso) => Some(FenceKind::Full),
         (Ordering::Release | Ordering::AcqRel, MemoryModel::Pso) => Some(FenceKind::StoreStore),
@@ -53,5 +54,5 @@ pub fn fence(order: Ordering) {
     if let Some(kind) = kind {
         runtime.fence(kind, Location::caller());
     }
-    runtime.synchronise_fence(sync);
+    runtime.synchronise_fence(core::sync_of(handed_on));
 }

@@ -1,7 +1,7 @@
 //! The answer about a test in words.
 
 use weakspot_fence::Goal;
-use weakspot_fence::live::{Change, Late, LiveDoubt, Model, Strengthening};
+use weakspot_fence::live::{Change, Late, LiveDoubt, Model, Strengthening, Why};
 
 use crate::commands::limits;
 
@@ -23,6 +23,13 @@ pub fn change(change: &Change) -> String {
             format!("`Release` for the operation at {place}, or `fence(Release)` before it")
         }
         (Strengthening::Release, false) => format!("`fence(Release)` before the call at {place}"),
+        (Strengthening::Acquire, _) => {
+            format!("`Acquire` for the operation at {place}, or `fence(Acquire)` after it")
+        }
+        (Strengthening::AcqRel, _) => format!("`AcqRel` for the operation at {place}"),
+        (Strengthening::AcquireOnFailure, _) => {
+            format!("`Acquire` as the second ordering of the operation at {place}")
+        }
         (Strengthening::FenceBefore, _) => format!("`fence(SeqCst)` before the load at {place}"),
     }
 }
@@ -36,6 +43,12 @@ pub fn reordering(late: &Late, change: &Change) -> String {
         );
     }
     format!("without it, the store at {store} can still be in its buffer then")
+}
+
+/// Which data race comes without a change.
+pub fn race(why: &Why) -> String {
+    let message = why.message.strip_prefix("data race: ").unwrap_or(&why.message);
+    format!("without it, {message}")
 }
 
 /// What is wrong on every processor.
