@@ -66,6 +66,11 @@ impl Lineariser {
         self.drain(graph, |id| graph.happens_before(id, first) || graph.happens_before(id, second));
     }
 
+    /// Adds an event to the order that was found last, whether it may go or not.
+    pub fn add(&mut self, id: u32) {
+        self.order.push(id);
+    }
+
     /// Orders all events so that before each event of `thread` nothing has gone that need not: what happens before it
     /// goes, and no more. The graph has to be consistent.
     pub fn linearise_lazily(&mut self, graph: &Graph, thread: usize) {
