@@ -13,12 +13,26 @@ use crate::monitor::{self, Operation};
 #[derive(Debug, Clone, Default)]
 pub struct Lineariser {
     order: Vec<u32>,
-    /// For writes: how many events have to go first, program order apart.
-    waits_for: Vec<u32>,
-    gone: Vec<bool>,
-    po_next: Vec<u32>,
+    events: Vec<Links>,
     /// The next event of each thread.
     cursor: Vec<u32>,
+}
+
+/// What an event has to do with others.
+#[derive(Debug, Clone, Copy)]
+struct Links {
+    /// For writes: how many events have to go first, program order apart.
+    waits_for: u32,
+    /// For reads: the write that has to go first.
+    source: u32,
+    /// The write that waits for it.
+    releases: u32,
+    po_next: u32,
+    gone: bool,
+}
+
+impl Links {
+    const NONE: Self = Self { waits_for: 0, source: NONE, releases: NONE, po_next: NONE, gone: false };
 }
 
 impl Lineariser {
@@ -66,6 +80,11 @@ impl Lineariser {
         self.drain(graph, |id| graph.happens_before(id, first) || graph.happens_before(id, second));
     }
 
+    /// Adds an event to the order that was found last, whether it may go or not.
+    pub fn add(&mut self, id: u32) {
+        self.order.push(id);
+    }
+
     /// Orders all events so that before each event of `thread` nothing has gone that need not: what happens before it
     /// goes, and no more. The graph has to be consistent.
     pub fn linearise_lazily(&mut self, graph: &Graph, thread: usize) {
@@ -79,8 +98,8 @@ impl Lineariser {
     /// Lets the next event of a thread go, after what happens before it. Mostly all of that has gone already: then the event
     /// is ready.
     fn go_lazily(&mut self, graph: &Graph, thread: usize) {
-        if let Some(id) = self.ready(graph, thread) {
-            return self.go(graph, thread, id);
+        if let Some(id) = self.ready(thread) {
+            return self.go(thread, id);
         }
         let target = self.cursor[thread];
         self.drain(graph, |id| graph.happens_before(id, target));
@@ -92,10 +111,10 @@ impl Lineariser {
         while progress {
             progress = false;
             for thread in 0..graph.width() {
-                while let Some(id) = self.ready(graph, thread)
+                while let Some(id) = self.ready(thread)
                     && wanted(id)
                 {
-                    self.go(graph, thread, id);
+                    self.go(thread, id);
                     progress = true;
                 }
             }
@@ -103,63 +122,51 @@ impl Lineariser {
     }
 
     fn prepare(&mut self, graph: &Graph) {
-        let count = graph.events().len();
-        self.order.clear();
-        self.waits_for.clear();
-        self.waits_for.resize(count, 0);
-        self.gone.clear();
-        self.gone.resize(count, false);
-        self.po_next.clear();
-        self.po_next.resize(count, NONE);
-        self.cursor.clear();
-        self.cursor.resize(graph.width(), NONE);
+        let Self { order, events, cursor } = self;
+        order.clear();
+        events.clear();
+        events.resize(graph.events().len(), Links::NONE);
+        cursor.clear();
+        cursor.resize(graph.width(), NONE);
         for (id, event) in graph.events().iter().enumerate() {
             if event.po_prev == NONE {
-                self.cursor[event.thread as usize] = id as u32;
+                cursor[event.thread as usize] = id as u32;
             } else {
-                self.po_next[event.po_prev as usize] = id as u32;
+                events[event.po_prev as usize].po_next = id as u32;
             }
             if event.kind.is_read() {
                 let overwritten_by = graph.write_after(event.cell, event.source);
+                (events[id].source, events[id].releases) = (event.source, overwritten_by);
                 if overwritten_by != NONE {
-                    self.waits_for[overwritten_by as usize] += 1;
+                    events[overwritten_by as usize].waits_for += 1;
                 }
-            } else if event.kind.is_write() && event.co_prev != NONE {
-                self.waits_for[id] += 1;
+            } else if event.kind.is_write() {
+                events[id].releases = event.co_next;
+                events[id].waits_for += u32::from(event.co_prev != NONE);
             }
         }
     }
 
     #[inline]
-    fn ready(&self, graph: &Graph, thread: usize) -> Option<u32> {
+    fn ready(&self, thread: usize) -> Option<u32> {
         let id = self.cursor[thread];
         if id == NONE {
             return None;
         }
-        let event = graph.event(id);
-        let ready = if event.kind.is_read() {
-            event.source == NONE || self.gone[event.source as usize]
-        } else {
-            self.waits_for[id as usize] == 0
-        };
+        let Links { waits_for, source, .. } = self.events[id as usize];
+        let ready = waits_for == 0 && (source == NONE || self.events[source as usize].gone);
         ready.then_some(id)
     }
 
     #[inline]
-    fn go(&mut self, graph: &Graph, thread: usize, id: u32) {
-        let event = graph.event(id);
+    fn go(&mut self, thread: usize, id: u32) {
         self.order.push(id);
-        self.gone[id as usize] = true;
-        self.cursor[thread] = self.po_next[id as usize];
-        let released = if event.kind.is_read() {
-            graph.write_after(event.cell, event.source)
-        } else if event.kind.is_write() {
-            event.co_next
-        } else {
-            NONE
-        };
+        let event = &mut self.events[id as usize];
+        event.gone = true;
+        self.cursor[thread] = event.po_next;
+        let released = event.releases;
         if released != NONE {
-            self.waits_for[released as usize] -= 1;
+            self.events[released as usize].waits_for -= 1;
         }
     }
 }

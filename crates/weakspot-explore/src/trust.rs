@@ -76,6 +76,7 @@ use probe::Loops;
 pub use probe::MOST_ROUNDS;
 pub(crate) use probe::mix;
 pub use restart::Divergence;
+pub use script::steps_again;
 pub use subtree::Subtree;
 pub use visitor::{Ending, Visitor};
 pub use wakeups::MOST_FRUITLESS;

@@ -297,8 +297,8 @@ impl Search<'_, '_> {
             let is_open = !runtime.is_ordered(late);
             is_open.then(|| reclaim::moves_of_relaxed(moves, &runtime.state().log, late)).flatten()
         };
-        let begin = format!("{}:", self.model.name());
-        let found = reclaim::look(self.builder, self.runtime, &begin, &mut self.tried, moves_of);
+        let moves_of = reclaim::Moves(moves_of);
+        let found = reclaim::look(self.builder, self.runtime, self.model, &mut self.tried, moves_of);
         let reclaim::Found { failure, timeline, schedule } = found.continue_value()??;
         Some(self.harm(failure, timeline, schedule))
     }

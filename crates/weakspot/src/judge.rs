@@ -27,7 +27,6 @@ use crate::report::{Bound, Report, Violation};
 use crate::rt::lane::Happened;
 use crate::rt::runtime::{LoopsLeftOut, Runtime};
 use crate::rt::spare::SpareLineariser;
-use crate::rt::suspects::LateUse;
 use crate::rt::system::Live;
 use crate::rt::{Place, panics};
 use crate::strengthen::Candidate;
@@ -263,13 +262,8 @@ impl<'b> Judge<'b> {
     }
 
     /// Looks for an execution in which what the run that is over has freed is used afterwards.
-    pub(crate) fn look_for_late_uses(
-        &mut self,
-        runtime: &Runtime,
-        moves_of: impl FnMut(&LateUse) -> Option<Vec<Move>>,
-    ) -> ControlFlow<()> {
-        let model = impact::sc_prefix(self.builder.model);
-        match reclaim::look(self.builder, runtime, &model, &mut self.tried, moves_of)? {
+    pub(crate) fn look_for_late_uses(&mut self, runtime: &Runtime, source: impl reclaim::Source) -> ControlFlow<()> {
+        match reclaim::look(self.builder, runtime, MemoryModel::Sc, &mut self.tried, source)? {
             Some(reclaim::Found { failure, timeline, schedule }) => self.stop(failure, schedule, timeline),
             None => ControlFlow::Continue(()),
         }
@@ -500,8 +494,8 @@ impl Visitor<Live<'_>> for Judge<'_> {
         }
         if ending == Ending::Complete && runtime.has_suspects() {
             let mut lineariser = std::mem::take(&mut *self.lineariser);
-            let flow =
-                self.look_for_late_uses(runtime, |late| reclaim::moves_in(graph, &mut lineariser, runtime, late));
+            let trace = reclaim::Trace { graph, lineariser: &mut lineariser, runtime };
+            let flow = self.look_for_late_uses(runtime, trace);
             *self.lineariser = lineariser;
             flow?;
         }

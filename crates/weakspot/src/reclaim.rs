@@ -6,12 +6,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use weakspot_explore::buffered::Move;
 use weakspot_explore::graph::{EventKind, Graph, NONE};
 use weakspot_explore::linearise::{Lineariser, is_step};
+use weakspot_explore::system::Repeated;
+use weakspot_explore::trust::steps_again;
+use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::Builder;
 use crate::failure::Failure;
-use crate::impact::schedule_text;
+use crate::impact::{sc_prefix, schedule_text};
 use crate::judge::steps_of;
-use crate::replay::{self, Stop};
+use crate::replay::{self, Stop, Trial};
 use crate::rt::Place;
 use crate::rt::lane::{Happened, Operation};
 use crate::rt::runtime::Runtime;
@@ -33,8 +36,9 @@ pub(crate) struct Tried {
     moments: FxHashSet<Moment>,
     /// Executions that were looked at.
     looks: u64,
-    /// Room for what is looked at.
+    /// Room for what is looked at, and for the steps of a trial.
     late: Vec<LateUse>,
+    steps: Vec<Repeated>,
 }
 
 /// The use and the free, by thread, by the number of events before, and by the access to plain memory.
@@ -102,57 +106,131 @@ pub(crate) struct Found {
     pub(crate) schedule: String,
 }
 
-/// Looks for one that is made of the run that is over, by these moves; its schedule begins with `model`. `Break`: the runtime has
-/// found out something that matters to the exploration, and everything begins anew. There are no moves where the use had to come first.
-pub(crate) fn look(
+/// What the execution is made of in which a use comes after the free.
+pub(crate) trait Source {
+    /// What is kept of the run that is over.
+    type Known;
+
+    /// Could the use come after the free? Asked before another run is made.
+    fn begin(&mut self, late: &LateUse) -> Option<Self::Known>;
+
+    /// Lists the steps after which what was freed is used; false if they cannot be made in one go.
+    fn steps(&mut self, _late: &LateUse, _known: &Self::Known, _steps: &mut Vec<Repeated>) -> bool {
+        false
+    }
+
+    /// The same as moves.
+    fn moves(&mut self, late: &LateUse, known: Self::Known) -> Vec<Move>;
+}
+
+/// Moves that are worked out at once. There are none where the use had to come first.
+pub(crate) struct Moves<F>(pub(crate) F);
+
+impl<F: FnMut(&LateUse) -> Option<Vec<Move>>> Source for Moves<F> {
+    type Known = Vec<Move>;
+
+    fn begin(&mut self, late: &LateUse) -> Option<Vec<Move>> {
+        self.0(late)
+    }
+
+    fn moves(&mut self, _late: &LateUse, moves: Vec<Move>) -> Vec<Move> {
+        moves
+    }
+}
+
+/// Looks for one that is made of the run that is over, on the SC machine or on another one. `Break`: the runtime has found out
+/// something that matters to the exploration, and everything begins anew.
+pub(crate) fn look<S: Source>(
     builder: &Builder,
     runtime: &Runtime,
-    model: &str,
+    machine: MemoryModel,
     tried: &mut Tried,
-    mut moves_of: impl FnMut(&LateUse) -> Option<Vec<Move>>,
+    mut source: S,
 ) -> ControlFlow<(), Option<Found>> {
     let mut late = std::mem::take(&mut tried.late);
     late.clear();
     tried.looks += 1;
     runtime.late_uses(&mut late, |places| tried.meet(places));
-    let is_possible = |late: LateUse| tried.is_due(&late).then(|| Some((late, moves_of(&late)?))).flatten();
-    let possible: Vec<(LateUse, Vec<Move>)> = late.iter().copied().filter_map(is_possible).collect();
+    let is_possible = |late: LateUse| tried.is_due(&late).then(|| Some((late, source.begin(&late)?))).flatten();
+    let possible: Vec<(LateUse, S::Known)> = late.iter().copied().filter_map(is_possible).collect();
     tried.late = late;
-    for (late, moves) in possible {
+    for (late, known) in possible {
         if !tried.is_due(&late) {
             continue;
         }
         tried.note(&late);
-        let stop: Option<Stop> = late.plain.map(|access| (late.user, access));
-        let schedule = model.to_owned() + &replay::with_stop(stop, &schedule_text(&moves));
-        let found = replay::uses_freed(builder, runtime, &schedule);
+        let is_in_vain = source.steps(&late, &known, &mut tried.steps) && replay::goes_well(runtime, &mut tried.steps);
+        let found = if is_in_vain { None } else { find(builder, runtime, machine, &late, source.moves(&late, known)) };
         if runtime.counts.borrow().found {
             return ControlFlow::Break(());
         }
-        if let Some((failure, timeline)) = found {
-            return ControlFlow::Continue(Some(Found { failure, timeline, schedule }));
+        if found.is_some() {
+            return ControlFlow::Continue(found);
         }
     }
     ControlFlow::Continue(None)
 }
 
-/// The moves after which what was freed is used, if the trace allows that the use comes after the free.
-pub(crate) fn moves_in(
-    graph: &Graph,
-    lineariser: &mut Lineariser,
-    runtime: &Runtime,
-    late: &LateUse,
-) -> Option<Vec<Move>> {
-    let freed = step_of(graph, late.freer, late.freed_after.checked_sub(1)?)?;
-    // Of a cell: what comes after the use.
-    let after = step_of(graph, late.user, late.before);
-    if after.is_some_and(|after| graph.happens_before(after, freed)) || runtime.is_ordered(late) {
-        return None;
+/// Tries out whether these moves lead to the use of what was freed.
+fn find(builder: &Builder, runtime: &Runtime, machine: MemoryModel, late: &LateUse, moves: Vec<Move>) -> Option<Found> {
+    let stop: Option<Stop> = late.plain.map(|access| (late.user, access));
+    let trial = Trial { model: machine, moves, stop, goes_on: false };
+    let (failure, timeline) = replay::uses_freed(builder, runtime, &trial)?;
+    let model = if machine == MemoryModel::Sc { sc_prefix(builder.model) } else { format!("{}:", machine.name()) };
+    let schedule = model + &replay::with_stop(stop, &schedule_text(&trial.moves));
+    Some(Found { failure, timeline, schedule })
+}
+
+/// The trace of the run.
+pub(crate) struct Trace<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) lineariser: &'a mut Lineariser,
+    pub(crate) runtime: &'a Runtime,
+}
+
+/// The events of a trace that matter.
+pub(crate) struct Ends {
+    /// The last one of the user before the use.
+    before: u32,
+    /// The use, or, of a cell, what comes after it.
+    after: Option<u32>,
+    /// The last one before the free.
+    freed: u32,
+}
+
+impl Source for Trace<'_> {
+    type Known = Ends;
+
+    fn begin(&mut self, late: &LateUse) -> Option<Ends> {
+        let before = late.before.checked_sub(1)?;
+        let freed = step_of(self.graph, late.freer, late.freed_after.checked_sub(1)?)?;
+        let (before, after) = two_steps_of(self.graph, late.user, before)?;
+        let is_earlier = after.is_some_and(|after| self.graph.happens_before(after, freed));
+        (!is_earlier && !self.runtime.is_ordered(late)).then_some(Ends { before, after, freed })
     }
-    let before = step_of(graph, late.user, late.before.checked_sub(1)?)?;
-    lineariser.linearise_both(graph, before, freed);
-    let steps = steps_of(graph, lineariser.order()).into_iter();
-    Some(steps.map(|(thread, choice)| Move::Step { thread, choice }).chain([used(late)]).collect())
+
+    fn steps(&mut self, late: &LateUse, ends: &Ends, steps: &mut Vec<Repeated>) -> bool {
+        let Some(after) = ends.after.filter(|_| late.plain.is_none()) else { return false };
+        let is_access = matches!(
+            self.graph.event(after).kind,
+            EventKind::Load
+                | EventKind::Store
+                | EventKind::InterlockedStore
+                | EventKind::RmwRead(_)
+                | EventKind::RmwWrite { .. }
+        );
+        is_access && {
+            self.lineariser.linearise_both(self.graph, ends.before, ends.freed);
+            self.lineariser.add(after);
+            steps_again(self.graph, self.lineariser.order(), steps)
+        }
+    }
+
+    fn moves(&mut self, late: &LateUse, ends: Ends) -> Vec<Move> {
+        self.lineariser.linearise_both(self.graph, ends.before, ends.freed);
+        let steps = steps_of(self.graph, self.lineariser.order()).into_iter();
+        steps.map(|(thread, choice)| Move::Step { thread, choice }).chain([used(late)]).collect()
+    }
 }
 
 /// The use, at last.
@@ -162,14 +240,21 @@ fn used(late: &LateUse) -> Move {
 
 /// The event of a thread of this number, as its log counts them.
 pub(crate) fn step_of(graph: &Graph, thread: u32, number: u32) -> Option<u32> {
+    two_steps_of(graph, thread, number).map(|(step, _)| step)
+}
+
+/// The same, and the one after it, if there is one.
+fn two_steps_of(graph: &Graph, thread: u32, number: u32) -> Option<(u32, Option<u32>)> {
     let events = || {
         let existing = |id: u32| (id != NONE).then_some(id);
         let last = existing(graph.thread(thread as usize).last);
         let all = std::iter::successors(last, move |&id| existing(graph.event(id).po_prev));
         all.filter(|&id| is_step(graph.event(id)) && !matches!(graph.event(id).kind, EventKind::WaitWrite))
     };
-    let after = events().count().checked_sub(number as usize + 1)?;
-    events().nth(after)
+    let later = events().count().checked_sub(number as usize + 1)?;
+    let mut from = events().skip(later.saturating_sub(1));
+    let next = if later == 0 { None } else { Some(from.next()?) };
+    Some((from.next()?, next))
 }
 
 /// The same for a schedule on the SC machine: the moves, and where the log tells of each.

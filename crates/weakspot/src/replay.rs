@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use weakspot_explore::buffered::{Buffered, Move, Rest};
-use weakspot_explore::system::Pending;
+use weakspot_explore::system::{Pending, Repeated, System};
 use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::{Builder, FailOn};
@@ -107,12 +107,19 @@ pub(crate) fn with_observed(schedule: &str, runtime: &Runtime) -> String {
 
 /// A schedule.
 struct Schedule {
-    model: MemoryModel,
-    moves: Vec<Move>,
+    trial: Trial,
     observed: Observed,
+}
+
+/// The moves of a run.
+pub(crate) struct Trial {
+    /// The machine that they are moves of.
+    pub(crate) model: MemoryModel,
+    pub(crate) moves: Vec<Move>,
     /// The thread that stops before an access to plain memory, and which of its accesses that is.
-    stop: Option<Stop>,
-    goes_on: bool,
+    pub(crate) stop: Option<Stop>,
+    /// The threads that are left go on.
+    pub(crate) goes_on: bool,
 }
 
 /// A thread, and which of its accesses to plain memory is an event.
@@ -155,7 +162,7 @@ fn parse(schedule: &str) -> Result<Schedule, String> {
     let model = model_of(name).unwrap_or(MemoryModel::Sc);
     let (stop, moves) = parse_stop(moves);
     let moves = parse_schedule(moves.trim_end_matches(GOES_ON)).map_err(|part| format!("`{part}` is no step"))?;
-    Ok(Schedule { model, moves, observed, stop, goes_on })
+    Ok(Schedule { trial: Trial { model, moves, stop, goes_on }, observed })
 }
 
 pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start: Instant) -> Report {
@@ -201,12 +208,11 @@ fn goes_on(schedule: &str) -> bool {
     schedule.split(OBSERVED).next().is_some_and(|moves| moves.ends_with(GOES_ON))
 }
 
-/// Does a schedule in which a thread stops, and which need not be possible, lead to the use of memory that was freed? If so:
+/// Do these moves, in which a thread may stop and which need not be possible, lead to the use of memory that was freed? If so:
 /// how it fails, and how that came about. The run is no part of the exploration, whatever it finds out.
-pub(crate) fn uses_freed(builder: &Builder, runtime: &Runtime, schedule: &str) -> Option<(Failure, Timeline)> {
-    let parsed = parse(schedule).ok()?;
+pub(crate) fn uses_freed(builder: &Builder, runtime: &Runtime, trial: &Trial) -> Option<(Failure, Timeline)> {
     let (left_out, buffered) = (runtime.loops_left_out.borrow().clone(), runtime.buffered.get());
-    let failure = run(builder, runtime, &parsed);
+    let failure = run(builder, runtime, trial);
     let failure = failure.filter(|failure| matches!(failure.kind, FailureKind::UsedAfterFree(_)));
     let failure = failure.filter(|_| !runtime.counts.borrow().found);
     let found = failure.map(|failure| {
@@ -219,11 +225,23 @@ pub(crate) fn uses_freed(builder: &Builder, runtime: &Runtime, schedule: &str) -
     found
 }
 
+/// Are all of these steps made, and does nobody fail then? The run is no part of the exploration, either, and makes way for the next
+/// one. It takes a fraction of the time of one whose moves are made one by one.
+pub(crate) fn goes_well(runtime: &Runtime, steps: &mut Vec<Repeated>) -> bool {
+    let left_out = runtime.loops_left_out.borrow().clone();
+    let mut system = Live { runtime };
+    system.restart();
+    let goes_well = system.repeat(steps) == steps.len() && runtime.failure.borrow().is_none();
+    runtime.finish_run(true);
+    runtime.loops_left_out.replace(left_out);
+    goes_well
+}
+
 /// Runs the moves; once more if they lead to something that is observed and was not known to be.
 fn run_until_known(builder: &Builder, runtime: &Runtime, schedule: &Schedule) -> Option<Failure> {
     runtime.counts.borrow_mut().observed.extend(&schedule.observed);
     loop {
-        let failure = run(builder, runtime, schedule);
+        let failure = run(builder, runtime, &schedule.trial);
         if !std::mem::take(&mut runtime.counts.borrow_mut().found) {
             return failure;
         }
@@ -266,15 +284,15 @@ fn possible_move(machine: &mut Buffered<'_, Live<'_>>, what: Move) -> Option<Mov
 }
 
 /// Runs the moves; the failure they lead to.
-fn run(builder: &Builder, runtime: &Runtime, schedule: &Schedule) -> Option<Failure> {
-    runtime.stops_at.set(schedule.stop);
-    let failure = run_moves(builder, runtime, schedule);
+fn run(builder: &Builder, runtime: &Runtime, trial: &Trial) -> Option<Failure> {
+    runtime.stops_at.set(trial.stop);
+    let failure = run_moves(builder, runtime, trial);
     runtime.stops_at.set(None);
     failure
 }
 
-fn run_moves(builder: &Builder, runtime: &Runtime, schedule: &Schedule) -> Option<Failure> {
-    let &Schedule { model, ref moves, goes_on, .. } = schedule;
+fn run_moves(builder: &Builder, runtime: &Runtime, trial: &Trial) -> Option<Failure> {
+    let &Trial { model, ref moves, goes_on, .. } = trial;
     runtime.buffered.set(model != MemoryModel::Sc);
     let mut system = Live { runtime };
     let mut machine = Buffered::new(&mut system, model);

@@ -505,7 +505,7 @@ impl<'b, 'r> Search<'b, 'r> {
                 let is_open = !runtime.is_ordered(late);
                 is_open.then(|| reclaim::moves_of_schedule(moves, told, &runtime.state().log, late)).flatten()
             };
-            self.judge.look_for_late_uses(runtime, moves_of)?;
+            self.judge.look_for_late_uses(runtime, reclaim::Moves(moves_of))?;
         }
         self.judge.limits()
     }

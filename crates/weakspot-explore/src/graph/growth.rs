@@ -73,12 +73,10 @@ impl Wider {
         if self.watched { 2 * self.old } else { self.old }
     }
 
-    /// Makes room in a row whose lanes are enough.
+    /// Makes room between the two halves of a row whose lanes are enough.
     fn stretch(&self, row: &mut [u16]) {
-        if self.watched {
-            row.copy_within(self.old..2 * self.old, self.new);
-            row[self.old..self.new].fill(0);
-        }
+        row.copy_within(self.old..2 * self.old, self.new);
+        row[self.old..self.new].fill(0);
     }
 
     fn rows(&self, rows: &mut Vec<Lanes>) {
@@ -86,14 +84,17 @@ impl Wider {
         if old_stride == 0 {
             return;
         }
-        let count = rows.len() / old_stride;
-        rows.resize(count * stride, [0; LANES]);
-        for row in (0..count).rev() {
-            // The rows before it are still where they were.
-            rows.copy_within(row * old_stride..(row + 1) * old_stride, row * stride);
-            let row = &mut rows[row * stride..(row + 1) * stride];
-            row[old_stride..].fill([0; LANES]);
-            self.stretch(row.as_flattened_mut());
+        if stride > old_stride {
+            let count = rows.len() / old_stride;
+            rows.resize(count * stride, [0; LANES]);
+            for row in (0..count).rev() {
+                // The rows before it are still where they were.
+                rows.copy_within(row * old_stride..(row + 1) * old_stride, row * stride);
+                rows[row * stride + old_stride..(row + 1) * stride].fill([0; LANES]);
+            }
+        }
+        if self.watched {
+            rows.chunks_exact_mut(stride).for_each(|row| self.stretch(row.as_flattened_mut()));
         }
     }
 

@@ -150,6 +150,7 @@ impl<S: System> Explorer<'_, S> {
 }
 
 /// The earliest read of a cell that does not cause a write.
+#[inline]
 fn earliest_candidate(graph: &Graph, cell: CellId, write: u32) -> Option<u32> {
     let mut earliest = None;
     for thread in 0..graph.width() {

@@ -9,7 +9,7 @@
 //! write of the mutex. Reads from which a thread cannot go on are steps only for the sake of the numbers of cells.
 
 use super::Explorer;
-use crate::graph::{Event, EventKind};
+use crate::graph::{Event, EventKind, Graph};
 use crate::system::{Repeated, Step, System};
 
 /// What an event is when it happens again.
@@ -49,35 +49,39 @@ fn again(event: &Event) -> Again {
     })
 }
 
+/// Lists the steps that these events are when they happen again in this order, up to the first that is not made in one go:
+/// false if there is one.
+#[inline]
+pub fn steps_again(graph: &Graph, order: &[u32], steps: &mut Vec<Repeated>) -> bool {
+    steps.clear();
+    steps.reserve(order.len());
+    let events = graph.events();
+    for &id in order {
+        let event = &events[id as usize];
+        // The read of an atomic: its write is the step.
+        if event.has_write && event.kind != EventKind::WaitRead {
+            continue;
+        }
+        match again(event) {
+            Again::Step(step) => {
+                let Event { thread, cell, value, .. } = *event;
+                steps.push(Repeated { thread, step, cell, value, changed: false, bound: false });
+            }
+            Again::Part => {}
+            Again::Not => return false,
+        }
+    }
+    true
+}
+
 impl<S: System> Explorer<'_, S> {
     /// Makes as many of these events again as the system does in one go: how many that are.
     pub(super) fn repeat_quickly(&mut self, order: &[u32]) -> usize {
         let mut steps = std::mem::take(&mut self.script);
-        steps.clear();
-        steps.reserve(order.len());
-        let mut stopped = false;
-        let events = self.graph().events();
-        for &id in order {
-            let event = &events[id as usize];
-            // The read of an atomic: its write is the step.
-            if event.has_write && event.kind != EventKind::WaitRead {
-                continue;
-            }
-            match again(event) {
-                Again::Step(step) => {
-                    let Event { thread, cell, value, .. } = *event;
-                    steps.push(Repeated { thread, step, cell, value, changed: false, bound: false });
-                }
-                Again::Part => {}
-                Again::Not => {
-                    stopped = true;
-                    break;
-                }
-            }
-        }
+        let are_all = steps_again(&self.frame.graph, order, &mut steps);
         let taken = self.system.repeat(&mut steps);
         let changed = self.note_cells(&steps[..taken]);
-        let all = taken == steps.len() && !stopped;
+        let all = taken == steps.len() && are_all;
         let done = if all && !changed { order.len() } else { self.note_values(order, &steps[..taken]) };
         self.script = steps;
         done

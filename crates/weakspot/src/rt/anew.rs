@@ -165,6 +165,7 @@ impl Runtime {
     }
 
     /// There is one guard more, or one less, of a lock.
+    #[inline]
     pub(super) fn note_guard(&self, address: usize, is_there: bool) {
         let mut lasting = self.anew.lasting.borrow_mut();
         let Some(lock) = lasting.iter_mut().find(|lock| lock.address == address) else { return };

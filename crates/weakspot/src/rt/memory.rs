@@ -54,6 +54,8 @@ struct Deaths {
     all: Vec<Death>,
     /// The first of them, so many as are here, by address: where they begin and end, and which they are.
     sorted: Vec<(usize, usize, u32)>,
+    /// They are in the order in which they are released.
+    are_ranked: bool,
 }
 
 /// So many that are not sorted yet are looked through one by one.
@@ -64,9 +66,20 @@ impl Deaths {
         self.all.is_empty()
     }
 
-    /// They come in another order from now on.
-    fn forget_order(&mut self) {
+    #[cfg_attr(not(feature = "allocator"), allow(dead_code, reason = "nobody knows"))]
+    fn push(&mut self, death: Death) {
+        self.all.push(death);
+        self.are_ranked = false;
+    }
+
+    /// All of them, in the order in which they are released.
+    fn ranked(&mut self) -> &mut Vec<Death> {
         self.sorted.clear();
+        if !self.are_ranked {
+            self.all.sort_unstable_by_key(Death::rank);
+            self.are_ranked = true;
+        }
+        &mut self.all
     }
 
     /// The one that an address is in.
@@ -153,10 +166,8 @@ impl Runtime {
 
     /// What to say of memory that the run, which is at its end, has freed twice.
     pub(crate) fn freed_twice(&self) -> Option<String> {
-        let freed = &mut *self.freed.0.borrow_mut();
-        freed.forget_order();
-        let freed = &mut freed.all;
-        freed.sort_unstable_by_key(Death::rank);
+        let mut freed = self.freed.0.borrow_mut();
+        let freed = freed.ranked();
         let twice = freed.windows(2).filter(|two| two[0].pointer == two[1].pointer).min_by_key(|two| two[1].events)?;
         Some(format!("memory is freed twice: {}, and {}", self.who_freed(&twice[0]), self.who_freed(&twice[1])))
     }
@@ -282,10 +293,8 @@ mod symbols {
         /// lowest addresses are freed last: whatever the order in which the execution has freed, the next one is given
         /// the same addresses, and most values are what they were.
         pub(crate) fn release(&self) {
-            let freed = &mut *self.0.borrow_mut();
-            freed.forget_order();
-            let freed = &mut freed.all;
-            freed.sort_unstable_by_key(Death::rank);
+            let mut freed = self.0.borrow_mut();
+            let freed = freed.ranked();
             freed.dedup_by_key(|death| death.pointer);
             for Death { pointer, .. } in freed.drain(..) {
                 // SAFETY: `keep` was called in place of this.
@@ -306,7 +315,7 @@ mod symbols {
             // SAFETY: the memory was allocated by the C library, and nobody has freed it before the caller.
             let size = if self.is_free() { 0 } else { unsafe { libc::malloc_usable_size(pointer) } };
             self.forget_in(pointer, size);
-            freed.all.push(Death { pointer, size, thread: self.thread.get(), events });
+            freed.push(Death { pointer, size, thread: self.thread.get(), events });
             true
         }
 
@@ -469,9 +478,9 @@ mod tests {
             // Sizes between 0 and 88 in places that come in no order, with gaps, and one of ten is freed twice.
             address = (address + 7_919) % 20_011;
             let (pointer, size) = (without_provenance_mut(100 + address * 96), (address % 12) * 8);
-            deaths.all.push(Death { pointer, size, thread: 0, events });
+            deaths.push(Death { pointer, size, thread: 0, events });
             if events % 10 == 0 {
-                deaths.all.push(Death { pointer, size, thread: 1, events });
+                deaths.push(Death { pointer, size, thread: 1, events });
             }
             for at in [address, events as usize, 20_010] {
                 let at = 100 + at * 96 + (events as usize % 100);

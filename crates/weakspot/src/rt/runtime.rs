@@ -300,6 +300,7 @@ impl Runtime {
     }
 
     /// Posts an event and waits until it happens: the result. A run that is given up meanwhile gives 0.
+    #[inline]
     pub(crate) fn post(&self, operation: Operation, what: &'static str, place: Place) -> i64 {
         self.post_as(operation, what, place, false)
     }
@@ -399,6 +400,7 @@ impl Runtime {
     }
 
     /// A load: the value read. `value` is what is in memory. Nothing: see [`Self::post_access`].
+    #[inline]
     pub(crate) fn load(&self, object: u32, value: impl Fn() -> u64, place: Place) -> Option<u64> {
         if self.is_free() {
             return Some(value());
@@ -408,6 +410,7 @@ impl Runtime {
     }
 
     /// A store; the caller writes memory afterwards. Nothing: see [`Self::post_access`].
+    #[inline]
     pub(crate) fn store(&self, object: u32, value: u64, interlocked: bool, place: Place) -> Option<()> {
         if self.is_free() {
             return Some(());

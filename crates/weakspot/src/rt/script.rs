@@ -78,6 +78,7 @@ pub(super) fn is_bound(bound: &[u32], cell: u32) -> bool {
 }
 
 /// Notes the object of a cell.
+#[inline]
 pub(super) fn bind(bound: &mut Vec<u32>, object: u32, cell: u32) {
     if bound.len() <= cell as usize {
         bound.resize(cell as usize + 1, u32::MAX);
@@ -87,6 +88,7 @@ pub(super) fn bind(bound: &mut Vec<u32>, object: u32, cell: u32) {
 
 impl State {
     /// Takes the next step of the script, which is that of a thread that has posted an event.
+    #[inline]
     pub(super) fn take_step(&mut self) -> Taken {
         let thread = self.script.steps[self.script.next].thread as usize;
         if self.script.steps[self.script.next].step == Step::Rest {
@@ -301,6 +303,7 @@ impl Runtime {
     }
 
     /// Lets the thread whose turn it is go on; false if there is none, or it is about to do something else.
+    #[inline]
     fn follow_on(&self) -> bool {
         let (thread, taken) = {
             let state = &mut *self.state();

@@ -78,6 +78,7 @@ impl Runtime {
     }
 
     /// Acquires a mutex.
+    #[inline]
     pub(crate) fn lock(&self, mutex: u32, what: &'static str, place: Place) {
         if !self.is_free() {
             self.post(Operation::Lock(mutex), what, place);
@@ -103,6 +104,7 @@ impl Runtime {
         taken
     }
 
+    #[inline]
     fn take_mutex(&self, mutex: u32, place: Place) {
         self.synchronise_load(mutex, Sync::Acquire);
         let mut state = self.state();
@@ -111,6 +113,7 @@ impl Runtime {
     }
 
     /// Releases a mutex.
+    #[inline]
     pub(crate) fn unlock(&self, mutex: u32, what: &'static str, place: Place) {
         if !self.is_free() {
             self.post(Operation::Unlock(mutex), what, place);
