@@ -112,8 +112,6 @@ pub(crate) struct Runtime {
     pub(super) debts: Cell<u32>,
     /// Stores wait in simulated store buffers.
     pub(crate) buffered: Cell<bool>,
-    /// What happens in the first execution is kept, to be compared with another one.
-    pub(crate) keeps_first: Cell<bool>,
     /// Are all allocations noted, to know where objects come from?
     pub(crate) notes_origins: Cell<bool>,
     /// Accesses to cells last until they are over, see `Builder::lasting`.
@@ -176,7 +174,6 @@ impl Runtime {
             its_turn: Cell::new(false),
             debts: Cell::new(0),
             buffered: Cell::new(false),
-            keeps_first: Cell::new(true),
             notes_origins: Cell::new(false),
             lasting: Cell::new(true),
             fair: Cell::new(false),
