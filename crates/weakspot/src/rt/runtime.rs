@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeSet;
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -86,6 +87,8 @@ pub(crate) enum Company {
 
 /// A runtime: one for each worker of a model.
 pub(crate) struct Runtime {
+    /// Where the model is.
+    pub(super) start: Place,
     pub(crate) run: Cell<u64>,
     /// What tokens of the run begin with.
     pub(crate) token: Cell<u64>,
@@ -157,9 +160,11 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
+    #[track_caller]
     pub(crate) fn new(model: MemoryModel, max_threads: usize, body: Body) -> Self {
         let Run { state, counts, freed } = spare::take_run();
         Self {
+            start: Location::caller(),
             run: Cell::new(0),
             token: Cell::new(0),
             free_runs: Cell::new((0, 0)),
