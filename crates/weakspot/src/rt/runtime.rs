@@ -442,11 +442,11 @@ impl Runtime {
         self.model == MemoryModel::Pso && !self.state().lanes[self.thread.get() as usize].has_stored
     }
 
-    pub(crate) fn choose(&self, count: u32, place: Place) -> u32 {
+    pub(crate) fn choose(&self, count: u32, what: &'static str, place: Place) -> u32 {
         if self.is_free() || count < 2 {
             return 0;
         }
-        self.post(Operation::Choose(count), "choose", place) as u32
+        self.post(Operation::Choose(count), what, place) as u32
     }
 
     /// The end of a round of a loop that waits, which is told apart from others by this call.
