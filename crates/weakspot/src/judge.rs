@@ -455,7 +455,7 @@ impl Visitor<Live<'_>> for Judge<'_> {
 
     fn ended(&mut self, graph: &Graph, system: &mut Live<'_>, ending: Ending) -> ControlFlow<()> {
         let runtime = system.runtime;
-        if self.first.len() < repetition::MOST_EXECUTIONS && runtime.keeps_first.get() {
+        if self.first.len() < repetition::MOST_EXECUTIONS {
             self.first.push(Execution::of_run(runtime));
         }
         let failure = match ending {

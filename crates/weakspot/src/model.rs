@@ -31,6 +31,7 @@ pub fn model(body: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Explores a model whose closure is of this type.
+#[track_caller]
 pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     panics::install_hook();
     overflow::install();
@@ -42,7 +43,6 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     runtime.belong_to(claim.number());
     runtime.lasting.set(builder.lasting);
     runtime.fair.set(builder.fair);
-    runtime.keeps_first.set(!repetition::is_known(kind));
     runtime.strengthen(builder.strengthened.clone());
     if let Some(schedule) = &builder.replay {
         return crate::replay::replay(builder, &runtime, schedule, start);
@@ -51,9 +51,8 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
     if judge.report.failure.is_none()
         && judge.report.bound.is_none()
         && !judge.first.is_empty()
-        && !repetition::is_known(kind)
+        && repetition::is_new(kind, &judge.first)
     {
-        repetition::know(kind);
         let first = std::mem::take(&mut judge.first);
         match repetition::check(builder, &runtime, first, judge.explored()) {
             Some(Difference::Events(failure)) => judge.report.failure = Some(*failure),

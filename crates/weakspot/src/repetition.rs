@@ -7,7 +7,8 @@
 //! this is done many times where there are few executions, and next to never where there are many: those have
 //! begun in the same way again and again already.
 //!
-//! A closure of the same type that the same test explores again is not looked at again.
+//! A closure of the same type that the same test explores again is not looked at again, unless it comes to places that none of
+//! them has come to: all functions `fn()` are of one type.
 //!
 //! What a static keeps makes the first run of all different from the others, and that alone is no harm: what counts is
 //! whether runs differ once more.
@@ -18,11 +19,14 @@
 
 use std::any::TypeId;
 use std::cell::RefCell;
+use std::collections::hash_map::Entry;
 use std::fmt::Write;
 use std::mem::discriminant;
+use std::panic::Location;
+use std::ptr;
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::builder::Builder;
 use crate::failure::{Failure, FailureKind};
@@ -51,19 +55,26 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const LARGEST_NUMBER: u64 = 0xffff;
 
 thread_local! {
-    /// The closures that were looked at, by their types. A test that explores the same closure a thousand times need not
-    /// have it looked at each time.
-    static KNOWN: RefCell<FxHashSet<TypeId>> = RefCell::default();
+    /// The closures that were looked at, by their types, and where the events of their first executions were. A test that
+    /// explores the same closure a thousand times need not have it looked at each time.
+    static KNOWN: RefCell<FxHashMap<TypeId, FxHashSet<*const Location<'static>>>> = RefCell::default();
 }
 
-/// Was a model with a closure of this type looked at before?
-pub(crate) fn is_known(kind: TypeId) -> bool {
-    KNOWN.with_borrow(|known| known.contains(&kind))
-}
-
-/// A model with a closure of this type is looked at.
-pub(crate) fn know(kind: TypeId) {
-    KNOWN.with_borrow_mut(|known| known.insert(kind));
+/// Are these the first executions of something that was not looked at before? It is from now on.
+pub(crate) fn is_new(kind: TypeId, first: &[Execution]) -> bool {
+    let places =
+        || first.iter().flat_map(|execution| execution.log.iter().map(|happened| ptr::from_ref(happened.place)));
+    KNOWN.with_borrow_mut(|known| match known.entry(kind) {
+        Entry::Occupied(mut known) => {
+            let before = known.get().len();
+            known.get_mut().extend(places());
+            known.get().len() > before
+        }
+        Entry::Vacant(kind) => {
+            kind.insert(places().collect());
+            true
+        }
+    })
 }
 
 /// An execution to compare others with.
@@ -105,7 +116,7 @@ impl Execution {
     fn is_same_event(&self, other: &Self, event: usize) -> bool {
         let (before, now) = (&self.log[event], &other.log[event]);
         (before.what, self.objects[event]) == (now.what, other.objects[event])
-            && std::ptr::eq(before.place, now.place)
+            && ptr::eq(before.place, now.place)
             && before.written.is_some() == now.written.is_some()
     }
 }
@@ -262,7 +273,6 @@ impl Again {
 
 /// So many of the first executions, run now, and the report of the one that fails, if one does.
 fn run(builder: &Builder, runtime: &Runtime, count: usize) -> (Again, Option<Box<Report>>) {
-    runtime.keeps_first.set(true);
     let judge = explore(builder, runtime, Instant::now(), Some(count as u64));
     runtime.counts.borrow_mut().found = false;
     runtime.finish_run(may_go_on(&judge.report));
@@ -342,7 +352,7 @@ fn sentence(at: usize, before: &Happened, now: &Happened) -> String {
         now.thread,
         describe(before)
     );
-    if !std::ptr::eq(before.place, now.place) {
+    if !ptr::eq(before.place, now.place) {
         let _ = write!(text, ", at {}", before.place);
     }
     let of_what = if describe(now) == describe(before) { " of something else" } else { "" };

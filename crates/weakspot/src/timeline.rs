@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::failure::{Failure, FailureKind, PlainMoment, RacingAccess, SourcePlace};
 use crate::rt::Place;
-use crate::rt::lane::{CONTINUES, Happened, Operation};
+use crate::rt::lane::{CONTINUES, Happened, Operation, TIMES_OUT, WAKES_UP};
 use crate::rt::runtime::Runtime;
 use crate::rt::waiting::put_endless;
 
@@ -139,7 +139,7 @@ fn moment(happened: &Happened) -> Option<Moment> {
         },
         Operation::Commit(_) => "… reaches memory".to_owned(),
         Operation::Choose(1) => what.to_owned(),
-        Operation::Choose(_) => format!("chooses {result}"),
+        Operation::Choose(_) => chosen(what, result),
         Operation::Spawn { child, .. } => format!("spawn thread {child}"),
         Operation::Join { child, .. } => format!("join thread {child}"),
         Operation::TryLock(_) => format!("{what}: {}", if result == 1 { "acquired" } else { "held" }),
@@ -150,6 +150,16 @@ fn moment(happened: &Happened) -> Option<Moment> {
     // Whether it is poisoned is news.
     let continues = what.starts_with(CONTINUES) && !matches!(operation, Operation::Load(_));
     Some(Moment { thread, text, place: SourcePlace::from(place as Place), continues })
+}
+
+/// What a thread does that depends on nobody else.
+fn chosen(what: &str, result: i64) -> String {
+    match (what, result) {
+        (TIMES_OUT, 0) => "does not time out".to_owned(),
+        (WAKES_UP, 0) => "does not wake up for no reason".to_owned(),
+        (TIMES_OUT | WAKES_UP, _) => what.to_owned(),
+        _ => format!("{what} {result}"),
+    }
 }
 
 /// Of a long execution the last moments are shown.

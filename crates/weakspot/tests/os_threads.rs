@@ -249,3 +249,19 @@ fn an_os_thread_that_outlives_the_model_is_an_ordinary_one() {
     }
     assert!(count > 0 && *NUMBER.lock().unwrap() == 10 * count);
 }
+
+/// A thread may start one before it comes to its first event: what is named then is where the model is.
+#[test]
+fn an_os_thread_that_is_started_before_all_events_has_a_place() {
+    for _ in 0..2 {
+        let line = line!() + 1;
+        let report = Builder::default().check(|| {
+            std::thread::spawn(|| ()).join().unwrap();
+            AtomicUsize::new(0).store(1, SeqCst);
+        });
+        let text = report.to_string();
+        let place =
+            format!("started an OS thread (with `std::thread::spawn`, perhaps) after its event at {}:{line}:", file!());
+        assert!(text.contains(&place), "no `{place}` in\n{text}");
+    }
+}

@@ -210,3 +210,29 @@ fn what_a_thread_does_to_something_else_is_not_the_same() {
     assert!(report.failure.is_none(), "{report}");
     assert!(report.executions > 2 && matches!(report.verdict, Verdict::Bounded(_)), "{report}");
 }
+
+fn adds_twice() {
+    let (number, theirs) = atomics();
+    let thread = thread::spawn(move || theirs[0].fetch_add(1, SeqCst));
+    number[0].fetch_add(1, SeqCst);
+    thread.join().unwrap();
+}
+
+/// Once in three runs it does more.
+fn sometimes_adds_again() {
+    static RUNS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let (number, _) = atomics();
+    number[0].fetch_add(1, SeqCst);
+    if RUNS.fetch_add(1, SeqCst) % 3 == 2 {
+        number[0].fetch_add(1, SeqCst);
+    }
+}
+
+/// All functions have one type, and so do all boxes with closures in them.
+#[test]
+fn functions_of_the_same_type_are_all_looked_at() {
+    for (function, repeats_itself) in [(adds_twice as fn(), true), (sometimes_adds_again, false)] {
+        let report = Builder::default().check(function);
+        assert_eq!(report.failure.is_none(), repeats_itself, "{report}");
+    }
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weakspot::cell::Cell;
 use weakspot::sync::atomic::Ordering::{Relaxed, SeqCst};
 use weakspot::sync::atomic::{AtomicBool, AtomicUsize};
-use weakspot::sync::{Arc, mpsc};
+use weakspot::sync::{Arc, Condvar, Mutex, Notify, mpsc};
 use weakspot::{Bound, Builder, Change, Report, SourcePlace, Verdict, thread};
 
 /// Set in the processes.
@@ -241,4 +241,43 @@ fn what_a_channel_does_is_where_it_is_called() {
     assert!(text.contains("not sent"), "{text}");
     let text = full(|sender| sender.send(2).is_ok());
     assert!(text.contains("waits in SyncSender::send, at crates/weakspot/tests/words.rs:"), "{text}");
+}
+
+/// What happens by itself is told in words.
+#[test]
+fn a_wake_up_for_no_reason_and_a_timeout_are_called_that() {
+    let report = Builder::default().check(|| weakspot::future::block_on(std::future::pending::<()>()));
+    assert!(timeline(&report).contains("does not wake up for no reason"), "{report}");
+    let report = Builder::default().check(|| {
+        let shared = Arc::new((AtomicBool::new(false), Notify::new()));
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            other.0.store(true, SeqCst);
+            other.1.notify();
+        });
+        shared.1.wait();
+        assert!(shared.0.load(SeqCst), "nobody has notified it");
+        thread.join().unwrap();
+    });
+    assert!(timeline(&report).contains("wakes up for no reason"), "{report}");
+    let report = Builder::default().check(|| {
+        let (is_set, set) = (Mutex::new(false), Condvar::new());
+        let (is_set, _) = set.wait_timeout(is_set.lock().unwrap(), Duration::from_secs(1)).unwrap();
+        assert!(*is_set);
+    });
+    assert!(timeline(&report).contains("times out"), "{report}");
+}
+
+/// The end of a thread is an event if somebody asks for it, and has no place in weakspot.
+#[test]
+fn a_thread_ends_after_its_last_event() {
+    let report = Builder::default().check(|| {
+        let thread = thread::spawn(|| ());
+        assert!(!thread.is_finished());
+        thread.join().unwrap();
+    });
+    let line = line!() - 4;
+    let end = timeline(&report);
+    let end = end.lines().find(|line| line.contains(" ends ")).unwrap_or_else(|| panic!("it ends:\n{report}"));
+    assert!(end.trim().starts_with(&line.to_string()) && end.contains("spawn"), "{end}");
 }

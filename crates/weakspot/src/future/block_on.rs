@@ -58,7 +58,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             return value;
         }
         let woke_itself = signal.woke_itself.swap(false, Ordering::Relaxed);
-        if may_poll_early && !woke_itself && rt::choose(2) == 1 {
+        if may_poll_early && !woke_itself && rt::wakes_up() {
             may_poll_early = false;
         } else {
             signal.notify.wait_surely(BLOCK_ON);

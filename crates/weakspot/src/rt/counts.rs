@@ -501,10 +501,11 @@ pub(crate) fn look_at_both(key: usize, physical: Owners, for_all: bool, place: P
 }
 
 /// What a thread was started for is done. Its thread-locals are destroyed later.
-#[track_caller]
 pub(crate) fn ends(runtime: &Runtime, thread: u32) {
     if runtime.counts.borrow().observed.ends {
-        runtime.end_of(thread).update("end", Sync::Relaxed, |_| Step::Write(1));
+        // Its last event, or where it was started.
+        let place = runtime.state().lanes[thread as usize].place;
+        runtime.end_of(thread).update_at(place, "ends", Sync::Relaxed, |_| Step::Write(1));
     }
 }
 

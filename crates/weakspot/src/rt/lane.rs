@@ -140,6 +140,10 @@ impl Operation {
 /// What an event is called begins with this if it is not the first one of its call.
 pub(crate) const CONTINUES: &str = "… ";
 
+/// What a thread may do although nothing happens: see [`Operation::Choose`].
+pub(crate) const TIMES_OUT: &str = "times out";
+pub(crate) const WAKES_UP: &str = "wakes up for no reason";
+
 /// What the call is called that an event belongs to.
 pub(crate) fn call_of(what: &'static str) -> &'static str {
     what.strip_prefix(CONTINUES).unwrap_or(what)

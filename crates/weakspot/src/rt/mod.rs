@@ -202,7 +202,14 @@ pub(crate) fn tell(text: &str) {
 #[track_caller]
 pub fn choose(count: u32) -> u32 {
     let runtime = current().expect("choose is for threads of a model");
-    runtime.choose(count, Location::caller())
+    runtime.choose(count, "chooses", Location::caller())
+}
+
+/// Does the thread wake up although nobody wakes it? Both are explored.
+#[track_caller]
+pub(crate) fn wakes_up() -> bool {
+    let runtime = current().expect("invariant: only threads of a model wait like this");
+    runtime.choose(2, lane::WAKES_UP, Location::caller()) == 1
 }
 
 /// Ends a round of a loop that waits.

@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeSet;
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -86,6 +87,8 @@ pub(crate) enum Company {
 
 /// A runtime: one for each worker of a model.
 pub(crate) struct Runtime {
+    /// Where the model is.
+    pub(super) start: Place,
     pub(crate) run: Cell<u64>,
     /// What tokens of the run begin with.
     pub(crate) token: Cell<u64>,
@@ -112,8 +115,6 @@ pub(crate) struct Runtime {
     pub(super) debts: Cell<u32>,
     /// Stores wait in simulated store buffers.
     pub(crate) buffered: Cell<bool>,
-    /// What happens in the first execution is kept, to be compared with another one.
-    pub(crate) keeps_first: Cell<bool>,
     /// Are all allocations noted, to know where objects come from?
     pub(crate) notes_origins: Cell<bool>,
     /// Accesses to cells last until they are over, see `Builder::lasting`.
@@ -159,9 +160,11 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
+    #[track_caller]
     pub(crate) fn new(model: MemoryModel, max_threads: usize, body: Body) -> Self {
         let Run { state, counts, freed } = spare::take_run();
         Self {
+            start: Location::caller(),
             run: Cell::new(0),
             token: Cell::new(0),
             free_runs: Cell::new((0, 0)),
@@ -176,7 +179,6 @@ impl Runtime {
             its_turn: Cell::new(false),
             debts: Cell::new(0),
             buffered: Cell::new(false),
-            keeps_first: Cell::new(true),
             notes_origins: Cell::new(false),
             lasting: Cell::new(true),
             fair: Cell::new(false),
@@ -443,11 +445,11 @@ impl Runtime {
         self.model == MemoryModel::Pso && !self.state().lanes[self.thread.get() as usize].has_stored
     }
 
-    pub(crate) fn choose(&self, count: u32, place: Place) -> u32 {
+    pub(crate) fn choose(&self, count: u32, what: &'static str, place: Place) -> u32 {
         if self.is_free() || count < 2 {
             return 0;
         }
-        self.post(Operation::Choose(count), "choose", place) as u32
+        self.post(Operation::Choose(count), what, place) as u32
     }
 
     /// The end of a round of a loop that waits, which is told apart from others by this call.

@@ -67,7 +67,11 @@ impl Runtime {
     /// The beginning of a run: the first thread stands before its first event.
     pub(super) fn begin_run(&self) {
         // What was used is as it was before, and then others may have it.
-        self.state().forget_run();
+        {
+            let mut state = self.state();
+            state.forget_run();
+            state.lanes[0].place = self.start;
+        }
         self.forget_entered();
         self.next_run();
         self.debts.set(0);

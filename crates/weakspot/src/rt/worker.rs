@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashSet;
 use weakspot_model::buffer::MemoryModel;
 
+use super::Place;
 use super::observed::Observed;
 use super::runtime::{Body, Company, Runtime};
 use super::state::ThreadNumbers;
@@ -38,6 +39,7 @@ impl Runtime {
             company: Company::Worker(worker as u64),
             model: self.model,
             max_threads: self.max_threads,
+            start: self.start,
             lasting: self.lasting.get(),
             fair: self.fair.get(),
             body: self.body.clone(),
@@ -58,6 +60,7 @@ pub(crate) struct Worker {
     company: Company,
     model: MemoryModel,
     max_threads: usize,
+    start: Place,
     lasting: bool,
     fair: bool,
     body: Body,
@@ -72,6 +75,7 @@ impl Worker {
     pub(crate) fn runtime(self) -> Runtime {
         let mut runtime = Runtime::new(self.model, self.max_threads, self.body);
         (runtime.first_run, runtime.number) = (self.first_run, self.number);
+        runtime.start = self.start;
         runtime.company.set(self.company);
         runtime.claim.set(self.claim);
         runtime.lasting.set(self.lasting);

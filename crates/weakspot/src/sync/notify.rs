@@ -58,7 +58,7 @@ impl Notify {
         }
         let flags = self.flags.update("Notify::wait", Sync::Relaxed, |flags| Step::Write(flags | WAITING));
         assert!(flags & WAITING == 0, "only a single thread may wait on `Notify`");
-        let spurious = flags & WAS_SPURIOUS == 0 && rt::choose(2) == 1;
+        let spurious = flags & WAS_SPURIOUS == 0 && rt::wakes_up();
         if !spurious {
             self.wait_surely("Notify::wait");
         }

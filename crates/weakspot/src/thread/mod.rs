@@ -18,7 +18,7 @@ pub use local::{AccessError, LocalKey};
 pub use scoped::{Scope, ScopedJoinHandle, scope};
 pub use std::thread::available_parallelism;
 
-use crate::rt::lane::Operation;
+use crate::rt::lane::{Operation, TIMES_OUT};
 use crate::rt::{self, Place, Runtime, Step, Sync, stacks};
 
 /// A thread's identity.
@@ -176,7 +176,7 @@ impl Runtime {
                 timed.push((place, 0));
             }
         }
-        let times_out = self.choose(2, place) == 1;
+        let times_out = self.choose(2, TIMES_OUT, place) == 1;
         if times_out {
             self.note_timeout(place);
         }
