@@ -85,7 +85,7 @@ fn good_values_are_taken() {
         ("WEAKSPOT_REPLAY", vec![""]),
         ("WEAKSPOT_STATS", vec![""]),
         ("WEAKSPOT_FAIL_ON", vec!["harmful", " Unsafe ", "nothing", ""]),
-        ("WEAKSPOT_STRENGTHENED", vec!["SeqCst@src/lib.rs:7:10", "Release@a b.rs:1:2; FenceBefore@c.rs:3:4;", ""]),
+        ("WEAKSPOT_STRENGTHENED", vec!["SeqCst@src/lib.rs:7:10", "Release@a b.rs:1:2; FenceBefore@c.rs:3:4; AcquireOnFailure@d.rs:5:6", ""]),
         ("WEAKSPOT_SUGGESTIONS", vec![""]),
     ] {
         for value in values {
@@ -110,7 +110,7 @@ fn bad_values_are_named_where_the_model_is_started() {
         ("WEAKSPOT_MAX_THREADS", vec!["few", "-1", "1.5"]),
         ("WEAKSPOT_MAX_PREEMPTIONS", vec!["few", "-1", "2x", "4294967296"]),
         ("WEAKSPOT_FAIL_ON", vec!["all", "0"]),
-        ("WEAKSPOT_STRENGTHENED", vec!["src/lib.rs:7:10", "SeqCst@src/lib.rs", "AcqRel@src/lib.rs:7:10"]),
+        ("WEAKSPOT_STRENGTHENED", vec!["src/lib.rs:7:10", "SeqCst@src/lib.rs", "Weaker@src/lib.rs:7:10"]),
         ("WEAKSPOT_SUGGESTIONS", vec!["/"]),
     ] {
         for value in values {
