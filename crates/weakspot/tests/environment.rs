@@ -85,7 +85,10 @@ fn good_values_are_taken() {
         ("WEAKSPOT_REPLAY", vec![""]),
         ("WEAKSPOT_STATS", vec![""]),
         ("WEAKSPOT_FAIL_ON", vec!["harmful", " Unsafe ", "nothing", ""]),
-        ("WEAKSPOT_STRENGTHENED", vec!["SeqCst@src/lib.rs:7:10", "Release@a b.rs:1:2; FenceBefore@c.rs:3:4; AcquireOnFailure@d.rs:5:6", ""]),
+        (
+            "WEAKSPOT_STRENGTHENED",
+            vec!["SeqCst@src/lib.rs:7:10", "Release@a b.rs:1:2; FenceBefore@c.rs:3:4; AcquireOnFailure@d.rs:5:6", ""],
+        ),
         ("WEAKSPOT_SUGGESTIONS", vec![""]),
     ] {
         for value in values {
