@@ -230,6 +230,19 @@ fn a_test_without_a_model_is_refused() {
 }
 
 #[test]
+fn a_documentation_test_is_run_alone() {
+    let documented = |name: &str, code: &str| format!("/// ```\n/// {code}\n/// ```\npub fn {name}() {{}}\n");
+    let code = documented("right", "plain::right();") + &"\n".repeat(6) + &documented("wrong", "panic!(\"of wrong\");");
+    let package = package(&code);
+    let asked = |name: &str| finish(&mut command_in(&package, &["--test", name]));
+    let run = asked("src/lib.rs - right (line 1)");
+    assert!(run.code == 2 && run.err.contains("(line 1)` passes, but has run no model"), "{run:?}");
+    let run = asked("src/lib.rs - wrong (line 11)");
+    assert!(run.code == 2 && run.err.contains("(line 11)` failed before a model was explored"), "{run:?}");
+    assert!(run.err.contains("of wrong"), "{run:?}");
+}
+
+#[test]
 fn what_cargo_cannot_do_is_bad_input() {
     let broken = package("#[test] fn broken() { let x: u8 = \"\"; }\n");
     let run = finish(&mut command_in(&broken, &["--test", "broken", "--json"]));

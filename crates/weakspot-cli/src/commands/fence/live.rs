@@ -27,7 +27,7 @@ pub fn run(args: &FenceArgs, wanted: &str, output: &Output) -> Result<Exit, Fail
         Ended::Stopped(limit) => (wanted.to_owned(), stopped(args, limit)?),
         Ended::Done(all) => {
             let test = names::one(wanted, &all)?;
-            (test.to_owned(), search(args, test, &cargo, output)?)
+            (test.to_owned(), search(args, test, &names::filter(test, &all), &cargo, output)?)
         }
     };
     let manifest = args.live.manifest_path.as_deref().map_or_else(|| "Cargo.toml".to_owned(), shown);
@@ -42,11 +42,17 @@ fn stopped(args: &FenceArgs, limit: Limit) -> Result<LiveReport, Failure> {
     live::strengthen(goal(args), |_| Ok(TestRun::Stopped(limit)))
 }
 
-fn search(args: &FenceArgs, test: &str, cargo: &Cargo<'_>, output: &Output) -> Result<LiveReport, Failure> {
+fn search(
+    args: &FenceArgs,
+    test: &str,
+    filter: &[&str],
+    cargo: &Cargo<'_>,
+    output: &Output,
+) -> Result<LiveReport, Failure> {
     let progress = SearchProgress::new(output, test, "runs");
     let mut last = None;
     let report = live::strengthen(goal(args), |changes| {
-        let outcome = match cargo.run(test, changes, &progress)? {
+        let outcome = match cargo.run(test, filter, changes, &progress)? {
             Ended::Stopped(limit) => return Ok(TestRun::Stopped(limit)),
             Ended::Done(outcome) => outcome,
         };
@@ -177,10 +183,11 @@ impl Answer<'_> {
         }
         let diff = self.diff(&output.out);
         let mut text = if diff.is_empty() { "\n".to_owned() } else { format!("\n{diff}\n") };
+        let left_out = if diff.is_empty() { "" } else { "; not in the diff" };
         for change in changes {
             let reason = self.reason(change).map(|reason| format!(": {reason}")).unwrap_or_default();
             let line = self.sources.line(&change.place, 0).filter(|_| change.line.is_none());
-            let line = line.map(|line| format!(" (`{}`)", line.trim())).unwrap_or_default();
+            let line = line.map(|line| format!(" (`{}`{left_out})", line.trim())).unwrap_or_default();
             bullet(&mut text, &format!("{}{line}{reason}", words::change(change)), &output.out);
         }
         let _ = writeln!(text, "\n{}", self.trial());
