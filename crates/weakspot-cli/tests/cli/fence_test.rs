@@ -88,6 +88,19 @@ fn orderings_that_prevent_a_data_race_are_changes_like_others() {
 }
 
 #[test]
+fn a_store_that_has_to_release_as_well_takes_more_than_a_fence() {
+    let run = in_examples(&["fence", "--test", "announces", "--", "--test", "race_suggestions"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let words = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        words.matches("or `Release` with `fence(SeqCst)` after it: without it, a write at").count(),
+        1,
+        "{run:?}"
+    );
+    assert_eq!(words.matches("or `fence(SeqCst)` after it · `Acquire`").count(), 1, "{run:?}");
+}
+
+#[test]
 fn a_test_that_needs_nothing_says_so() {
     let run = wrong("fenced_excludes", &["--model", "pso"]);
     assert_eq!(run.code, 0, "{run:?}");

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use weakspot_fence::live::{self, Change, CodePlace, LiveReport, LiveVerdict, Model, Strengthening, TestRun};
+use weakspot_model::buffer::MemoryModel;
 use weakspot_model::task::Limit;
 use weakspot_report::diff;
 use weakspot_report::json;
@@ -188,7 +189,7 @@ impl Answer<'_> {
             let reason = self.reason(change).map(|reason| format!(": {reason}")).unwrap_or_default();
             let line = self.sources.line(&change.place, 0).filter(|_| change.line.is_none());
             let line = line.map(|line| format!(" (`{}`{left_out})", line.trim())).unwrap_or_default();
-            bullet(&mut text, &format!("{}{line}{reason}", words::change(change)), &output.out);
+            bullet(&mut text, &format!("{}{line}{reason}", words::change(change, self.releases(change))), &output.out);
         }
         let _ = writeln!(text, "\n{}", self.trial());
         text
@@ -220,9 +221,26 @@ impl Answer<'_> {
         late.find(is_stopped).map(|late| words::reordering(late, change)).or_else(|| self.race(change))
     }
 
+    /// Does it matter that a store, which is `SeqCst`, releases as well? Where stores overtake one another it may.
+    fn releases(&self, change: &Change) -> bool {
+        let is_met_by_others =
+            |clause: &[Change]| clause.iter().any(|one| one != change && self.report.changes.contains(one));
+        let is_asked_to = |clause: &Vec<Change>| {
+            clause.iter().any(|one| is_release_at(one, &change.place)) && !is_met_by_others(clause)
+        };
+        let mut clauses = self.report.models.iter().flat_map(|model| &model.clauses);
+        change.how == Strengthening::SeqCst && (memory_model(self.args) == MemoryModel::Pso || clauses.any(is_asked_to))
+    }
+
     /// Which data race a change prevents.
     fn race(&self, change: &Change) -> Option<String> {
-        let asks = |model: &&Model| model.clauses.iter().flatten().any(|asked| asked == change);
+        let is_against_races = |clause: &&Vec<Change>| match change.how {
+            Strengthening::FenceBefore => false,
+            Strengthening::SeqCst => clause.iter().any(|one| is_release_at(one, &change.place)),
+            _ => true,
+        };
+        let asks =
+            |model: &&Model| model.clauses.iter().filter(is_against_races).flatten().any(|asked| asked == change);
         let why = |model: &Model| model.why.clone().filter(|why| why.kind == "race");
         let why = self.report.models.iter().filter(asks).find_map(why)?;
         Some(words::race(&why))
@@ -308,6 +326,10 @@ impl Answer<'_> {
         let length = self.sources.line(at, 1).map_or(0, |line| line.chars().count() as u32);
         json::Place { line: at.line.saturating_sub(1), column: length + 1, ..place(at) }
     }
+}
+
+fn is_release_at(change: &Change, place: &CodePlace) -> bool {
+    change.how == Strengthening::Release && change.place == *place
 }
 
 fn place(place: &CodePlace) -> json::Place<'_> {
