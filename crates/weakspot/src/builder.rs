@@ -217,11 +217,13 @@ impl Builder {
         builder
     }
 
-    /// Explores a model and says what came of it.
+    /// Explores a model and says what came of it. Unlike loom's, it does not panic if an execution fails: see
+    /// [`Builder::model`].
     ///
     /// # Panics
     /// In a thread of a model: that fails the model. If there may be no thread at all.
     #[track_caller]
+    #[must_use = "a model that fails does not panic here: use `Builder::model` for that"]
     pub fn check<F: Fn() + Send + Sync + 'static>(&self, body: F) -> Report {
         assert!(
             self.max_threads > 0,

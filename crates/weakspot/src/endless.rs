@@ -64,28 +64,43 @@ impl Rounds {
         if events as usize <= self.most {
             return None;
         }
-        let mut readers: FxHashMap<Reader, Reads> = FxHashMap::default();
-        for happened in &runtime.state().log {
-            let Happened { thread, place, result, .. } = *happened;
-            if let Some(object) = read_object(happened) {
-                let reader = (thread, object, std::ptr::from_ref(place).addr());
-                readers.entry(reader).or_insert_with(|| Reads::new(place)).add(result);
-            }
-        }
-        let suspects = readers.into_iter().filter(|(_, reads)| reads.most.1 > self.most);
-        let waiting = suspects.filter(|&(reader, reads)| {
+        let waiting = suspects(self.most, runtime).filter(|&(reader, reads)| {
             let numbers = self.suspects.entry(reader).or_default();
             numbers.insert(reads.all);
             numbers.len() >= NUMBERS
         });
-        let (reader, Reads { place, most: (value, times), .. }) = waiting.min_by_key(|&(reader, _)| reader)?;
-        let why = format!(
-            "it has read {value} {times} times in a row, and another number of times in each execution. (A loop that gives up by \
-             itself after more than {} rounds needs a larger `max_retries`)",
-            self.most
-        );
-        Some(too_long(reader.0, place, &why))
+        let (reader, reads) = waiting.min_by_key(|&(reader, _)| reader)?;
+        Some(waits(reader, reads, ", and another number of times in each execution", self.most))
     }
+}
+
+/// A schedule is over: was it the one of an execution in which a thread waits without saying so?
+pub(crate) fn waits_in_run(max_retries: u32, runtime: &Runtime) -> Option<Failure> {
+    let most = max_retries as usize;
+    let (reader, reads) = suspects(most, runtime).min_by_key(|&(reader, _)| reader)?;
+    Some(waits(reader, reads, "", most))
+}
+
+/// Who has read one value at one place more than so many times in a row.
+fn suspects(most: usize, runtime: &Runtime) -> impl Iterator<Item = (Reader, Reads)> {
+    let mut readers: FxHashMap<Reader, Reads> = FxHashMap::default();
+    for happened in &runtime.state().log {
+        let Happened { thread, place, result, .. } = *happened;
+        if let Some(object) = read_object(happened) {
+            let reader = (thread, object, std::ptr::from_ref(place).addr());
+            readers.entry(reader).or_insert_with(|| Reads::new(place)).add(result);
+        }
+    }
+    readers.into_iter().filter(move |(_, reads)| reads.most.1 > most)
+}
+
+fn waits(reader: Reader, reads: Reads, differs: &str, most: usize) -> Failure {
+    let Reads { place, most: (value, times), .. } = reads;
+    let why = format!(
+        "it has read {value} {times} times in a row{differs}. (A loop that gives up by itself after more than {most} rounds \
+         needs a larger `max_retries`)"
+    );
+    too_long(reader.0, place, &why)
 }
 
 /// What a thread has read, if it could wait for something with that.

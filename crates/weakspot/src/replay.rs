@@ -7,7 +7,7 @@ use weakspot_explore::system::{Pending, Repeated, System};
 use weakspot_model::buffer::MemoryModel;
 
 use crate::builder::{Builder, FailOn};
-use crate::endless::{longest_loop, too_many_events};
+use crate::endless::{longest_loop, too_many_events, waits_in_run};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::parse_schedule;
 use crate::report::{Bound, Report, Verdict};
@@ -259,6 +259,9 @@ fn ends_early(builder: &Builder, runtime: &Runtime) -> Failure {
     // The explorer counts an atomic that writes as two events.
     if 2 * moves > builder.max_events as usize {
         return longest_loop(runtime, &too_many_events(builder.max_events));
+    }
+    if let Some(failure) = waits_in_run(builder.max_retries, runtime) {
+        return failure;
     }
     no_schedule(format!(
         "the schedule is over after step {moves}, and the test is not: either a part of the schedule is missing, or the \

@@ -28,6 +28,8 @@ pub(crate) mod words;
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
+use weakspot_model::buffer::MemoryModel;
+
 use crate::builder::{Builder, FailOn};
 use crate::failure::{FailureKind, SourcePlace};
 use crate::impact::{self, Impact};
@@ -89,6 +91,8 @@ pub struct Suggestion {
     pub change: Change,
     /// It is a call that says its ordering. `clear_poison` and reference counts do not: only a fence beside them does the same.
     pub says_ordering: bool,
+    /// A store that is to be `SeqCst` has to release as well, which a fence after it does not do.
+    pub releases: bool,
     /// The line as it should read (or the one to put before it), if the source is there and says the ordering.
     pub line: Option<String>,
     /// The test was run with all suggestions in place, and nothing that fails was found any more.
@@ -265,7 +269,7 @@ fn fewest(builder: &Builder, runtime: &Runtime, clauses: &mut Vec<Vec<Candidate>
     for _ in 0..MOST_TRIES {
         let Some(set) = hitting::minimum(clauses) else { break };
         if set.is_empty() || !may_try || start.elapsed() > PATIENCE {
-            return Help::Changes(suggestions(&set, &Proof::Nothing));
+            return Help::Changes(suggestions(&set, clauses, builder.model, &Proof::Nothing));
         }
         let proof = match try_out(builder, runtime, &set, start) {
             Tried::Helps => Proof::Complete,
@@ -278,7 +282,7 @@ fn fewest(builder: &Builder, runtime: &Runtime, clauses: &mut Vec<Vec<Candidate>
                 continue;
             }
         };
-        return Help::Changes(suggestions(&set, &proof));
+        return Help::Changes(suggestions(&set, clauses, builder.model, &proof));
     }
     Help::Changes(Vec::new())
 }
@@ -340,6 +344,15 @@ fn still_fails(builder: &Builder, runtime: &Runtime, report: &Report, since: Ins
     }
 }
 
+/// Does it matter that a store of a set, which is `SeqCst`, releases as well? Where stores overtake one another (PSO) it
+/// may: what that keeps from happening was not seen when the set was tried out.
+fn releases(store: &Candidate, set: &[Candidate], clauses: &[Vec<Candidate>], model: MemoryModel) -> bool {
+    let release = Candidate { change: Change::Release, ..*store };
+    let is_met_by_others = |clause: &[Candidate]| clause.iter().any(|one| one != store && set.contains(one));
+    let is_asked_to = |clause: &Vec<Candidate>| clause.contains(&release) && !is_met_by_others(clause);
+    store.change == Change::SeqCst && (model == MemoryModel::Pso || clauses.iter().any(is_asked_to))
+}
+
 /// What is known of a set.
 enum Proof {
     /// It helps, and no smaller one does.
@@ -351,7 +364,7 @@ enum Proof {
     Nothing,
 }
 
-fn suggestions(set: &[Candidate], proof: &Proof) -> Vec<Suggestion> {
+fn suggestions(set: &[Candidate], clauses: &[Vec<Candidate>], model: MemoryModel, proof: &Proof) -> Vec<Suggestion> {
     let proved = matches!(proof, Proof::Complete);
     let tried = proved || matches!(proof, Proof::Fewest);
     let then_fails = if let Proof::FailsOtherwise(how) = proof { Some(how) } else { None };
@@ -363,6 +376,7 @@ fn suggestions(set: &[Candidate], proof: &Proof) -> Vec<Suggestion> {
             what: candidate.what,
             change: candidate.change,
             says_ordering: candidate.says_ordering(),
+            releases: releases(candidate, set, clauses, model),
             tried,
             proved,
             fewest: tried,

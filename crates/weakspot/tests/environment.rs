@@ -113,7 +113,7 @@ fn bad_values_are_named_where_the_model_is_started() {
         ("WEAKSPOT_MAX_THREADS", vec!["few", "-1", "1.5"]),
         ("WEAKSPOT_MAX_PREEMPTIONS", vec!["few", "-1", "2x", "4294967296"]),
         ("WEAKSPOT_FAIL_ON", vec!["all", "0"]),
-        ("WEAKSPOT_STRENGTHENED", vec!["src/lib.rs:7:10", "SeqCst@src/lib.rs", "Weaker@src/lib.rs:7:10"]),
+        ("WEAKSPOT_STRENGTHENED", vec!["src/lib.rs:7:10", "SeqCst@src/lib.rs", "Relaxed@src/lib.rs:7:10"]),
         ("WEAKSPOT_SUGGESTIONS", vec!["/"]),
     ] {
         for value in values {

@@ -520,4 +520,8 @@ fn how_often_a_loop_may_look_in_vain_can_be_said() {
     let failure = report.failure.as_ref().unwrap();
     assert!(matches!(failure.kind, FailureKind::TooLong), "{report}");
     assert!(failure.message.contains("after more than 50 rounds needs a larger `max_retries`"), "{report}");
+    let again = Builder { max_retries: 50, replay: report.schedule.clone(), ..Builder::default() }.check(impatient);
+    let failure = again.failure.as_ref().unwrap();
+    assert!(matches!(failure.kind, FailureKind::TooLong), "{again}");
+    assert!(failure.message.contains("after more than 50 rounds needs a larger `max_retries`"), "{again}");
 }

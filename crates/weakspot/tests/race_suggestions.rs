@@ -306,6 +306,43 @@ fn store_buffering_that_leads_to_a_race_is_no_race_of_sc() {
     assert_eq!(changes(&report), [Change::SeqCst, Change::SeqCst], "{report}");
 }
 
+/// One of the two announces itself by what also hands over the cell.
+fn announces_and_hands_over() {
+    let shared = Arc::new(Shared { flag: AtomicUsize::new(0), other: AtomicUsize::new(0), cell: UnsafeCell::new(0) });
+    let theirs = shared.clone();
+    let thread = thread::spawn(move || {
+        theirs.write(1);
+        theirs.flag.store(1, Relaxed);
+        theirs.other.load(Relaxed)
+    });
+    shared.other.store(1, Relaxed);
+    let seen = shared.flag.load(Relaxed);
+    if seen == 1 {
+        assert_eq!(shared.read(), 1);
+    }
+    assert!(thread.join().unwrap() == 1 || seen == 1);
+}
+
+#[test]
+fn a_fence_after_a_store_does_not_make_it_release() {
+    for model in [MemoryModel::Tso, MemoryModel::Pso] {
+        let report = check(model, announces_and_hands_over);
+        assert_eq!(changes(&report), [Change::SeqCst, Change::SeqCst, Change::Acquire], "{report}");
+        none_can_be_left_out(&report, announces_and_hands_over);
+        let releases: Vec<bool> = report.suggestions.iter().map(|one| one.releases).collect();
+        assert_eq!(releases, [true, model == MemoryModel::Pso, false], "{report}");
+        let text = report.to_string();
+        assert!(text.contains("or `Ordering::Release` and put `fence(SeqCst)` after it"), "{report}");
+    }
+}
+
+/// The same for the command line.
+#[test]
+#[ignore = "wrong on purpose"]
+fn announces() {
+    weakspot::model(announces_and_hands_over);
+}
+
 #[test]
 fn where_nothing_orders_the_two_no_ordering_is_suggested() {
     let report = check(MemoryModel::Tso, || {

@@ -88,6 +88,19 @@ fn orderings_that_prevent_a_data_race_are_changes_like_others() {
 }
 
 #[test]
+fn a_store_that_has_to_release_as_well_takes_more_than_a_fence() {
+    let run = in_examples(&["fence", "--test", "announces", "--", "--test", "race_suggestions"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let words = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        words.matches("or `Release` with `fence(SeqCst)` after it: without it, a write at").count(),
+        1,
+        "{run:?}"
+    );
+    assert_eq!(words.matches("or `fence(SeqCst)` after it · `Acquire`").count(), 1, "{run:?}");
+}
+
+#[test]
 fn a_test_that_needs_nothing_says_so() {
     let run = wrong("fenced_excludes", &["--model", "pso"]);
     assert_eq!(run.code, 0, "{run:?}");
@@ -227,6 +240,19 @@ fn a_test_without_a_model_is_refused() {
     assert!(run.code == 2 && run.err.contains("there is no test `hidden`"), "{run:?}");
     let run = finish(&mut command_in(&package, &["--test", "hidden", "--", "--features", "more"]));
     assert!(run.code == 2 && run.err.contains("`hidden` passes, but"), "{run:?}");
+}
+
+#[test]
+fn a_documentation_test_is_run_alone() {
+    let documented = |name: &str, code: &str| format!("/// ```\n/// {code}\n/// ```\npub fn {name}() {{}}\n");
+    let code = documented("right", "plain::right();") + &"\n".repeat(6) + &documented("wrong", "panic!(\"of wrong\");");
+    let package = package(&code);
+    let asked = |name: &str| finish(&mut command_in(&package, &["--test", name]));
+    let run = asked("src/lib.rs - right (line 1)");
+    assert!(run.code == 2 && run.err.contains("(line 1)` passes, but has run no model"), "{run:?}");
+    let run = asked("src/lib.rs - wrong (line 11)");
+    assert!(run.code == 2 && run.err.contains("(line 11)` failed before a model was explored"), "{run:?}");
+    assert!(run.err.contains("of wrong"), "{run:?}");
 }
 
 #[test]

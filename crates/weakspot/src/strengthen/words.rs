@@ -10,6 +10,9 @@ impl Suggestion {
     fn in_words(&self) -> String {
         let Self { place, what, change, line, .. } = self;
         let mut text = match (change, self.says_ordering) {
+            (Change::SeqCst, true) if self.releases => format!(
+                "use `Ordering::SeqCst` for the {what} at {place}, or `Ordering::Release` and put `fence(SeqCst)` after it"
+            ),
             (Change::SeqCst, true) => {
                 format!("use `Ordering::SeqCst` for the {what} at {place}, or put `fence(SeqCst)` after it")
             }

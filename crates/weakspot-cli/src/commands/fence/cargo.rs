@@ -106,17 +106,18 @@ impl<'a> Cargo<'a> {
         Ok(Ended::Done(names.collect()))
     }
 
-    /// Runs a test with changes made at run time.
+    /// Runs a test, and no other one, with changes made at run time. Its filter is for the test binary.
     pub fn run(
         &self,
         test: &str,
+        filter: &[&str],
         changes: &[Change],
         progress: &SearchProgress,
     ) -> Result<Ended<TestOutcome>, Failure> {
         let records = self.records.path().join("suggestions");
         File::create(&records).map_err(unwritable)?;
         let mut command = self.command(test, !self.output.verbose);
-        command.args(["--", test, "--exact", "--include-ignored"]).args(self.binary);
+        command.args(["--", "--include-ignored"]).args(filter).args(self.binary);
         self.ask(&mut command, changes, &records);
         let doing = match changes.len() {
             0 => "running the test".to_owned(),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use weakspot_fence::live::{self, Change, CodePlace, LiveReport, LiveVerdict, Model, Strengthening, TestRun};
+use weakspot_model::buffer::MemoryModel;
 use weakspot_model::task::Limit;
 use weakspot_report::diff;
 use weakspot_report::json;
@@ -27,7 +28,7 @@ pub fn run(args: &FenceArgs, wanted: &str, output: &Output) -> Result<Exit, Fail
         Ended::Stopped(limit) => (wanted.to_owned(), stopped(args, limit)?),
         Ended::Done(all) => {
             let test = names::one(wanted, &all)?;
-            (test.to_owned(), search(args, test, &cargo, output)?)
+            (test.to_owned(), search(args, test, &names::filter(test, &all), &cargo, output)?)
         }
     };
     let manifest = args.live.manifest_path.as_deref().map_or_else(|| "Cargo.toml".to_owned(), shown);
@@ -42,11 +43,17 @@ fn stopped(args: &FenceArgs, limit: Limit) -> Result<LiveReport, Failure> {
     live::strengthen(goal(args), |_| Ok(TestRun::Stopped(limit)))
 }
 
-fn search(args: &FenceArgs, test: &str, cargo: &Cargo<'_>, output: &Output) -> Result<LiveReport, Failure> {
+fn search(
+    args: &FenceArgs,
+    test: &str,
+    filter: &[&str],
+    cargo: &Cargo<'_>,
+    output: &Output,
+) -> Result<LiveReport, Failure> {
     let progress = SearchProgress::new(output, test, "runs");
     let mut last = None;
     let report = live::strengthen(goal(args), |changes| {
-        let outcome = match cargo.run(test, changes, &progress)? {
+        let outcome = match cargo.run(test, filter, changes, &progress)? {
             Ended::Stopped(limit) => return Ok(TestRun::Stopped(limit)),
             Ended::Done(outcome) => outcome,
         };
@@ -177,11 +184,12 @@ impl Answer<'_> {
         }
         let diff = self.diff(&output.out);
         let mut text = if diff.is_empty() { "\n".to_owned() } else { format!("\n{diff}\n") };
+        let left_out = if diff.is_empty() { "" } else { "; not in the diff" };
         for change in changes {
             let reason = self.reason(change).map(|reason| format!(": {reason}")).unwrap_or_default();
             let line = self.sources.line(&change.place, 0).filter(|_| change.line.is_none());
-            let line = line.map(|line| format!(" (`{}`)", line.trim())).unwrap_or_default();
-            bullet(&mut text, &format!("{}{line}{reason}", words::change(change)), &output.out);
+            let line = line.map(|line| format!(" (`{}`{left_out})", line.trim())).unwrap_or_default();
+            bullet(&mut text, &format!("{}{line}{reason}", words::change(change, self.releases(change))), &output.out);
         }
         let _ = writeln!(text, "\n{}", self.trial());
         text
@@ -213,9 +221,26 @@ impl Answer<'_> {
         late.find(is_stopped).map(|late| words::reordering(late, change)).or_else(|| self.race(change))
     }
 
+    /// Does it matter that a store, which is `SeqCst`, releases as well? Where stores overtake one another it may.
+    fn releases(&self, change: &Change) -> bool {
+        let is_met_by_others =
+            |clause: &[Change]| clause.iter().any(|one| one != change && self.report.changes.contains(one));
+        let is_asked_to = |clause: &Vec<Change>| {
+            clause.iter().any(|one| is_release_at(one, &change.place)) && !is_met_by_others(clause)
+        };
+        let mut clauses = self.report.models.iter().flat_map(|model| &model.clauses);
+        change.how == Strengthening::SeqCst && (memory_model(self.args) == MemoryModel::Pso || clauses.any(is_asked_to))
+    }
+
     /// Which data race a change prevents.
     fn race(&self, change: &Change) -> Option<String> {
-        let asks = |model: &&Model| model.clauses.iter().flatten().any(|asked| asked == change);
+        let is_against_races = |clause: &&Vec<Change>| match change.how {
+            Strengthening::FenceBefore => false,
+            Strengthening::SeqCst => clause.iter().any(|one| is_release_at(one, &change.place)),
+            _ => true,
+        };
+        let asks =
+            |model: &&Model| model.clauses.iter().filter(is_against_races).flatten().any(|asked| asked == change);
         let why = |model: &Model| model.why.clone().filter(|why| why.kind == "race");
         let why = self.report.models.iter().filter(asks).find_map(why)?;
         Some(words::race(&why))
@@ -301,6 +326,10 @@ impl Answer<'_> {
         let length = self.sources.line(at, 1).map_or(0, |line| line.chars().count() as u32);
         json::Place { line: at.line.saturating_sub(1), column: length + 1, ..place(at) }
     }
+}
+
+fn is_release_at(change: &Change, place: &CodePlace) -> bool {
+    change.how == Strengthening::Release && change.place == *place
 }
 
 fn place(place: &CodePlace) -> json::Place<'_> {

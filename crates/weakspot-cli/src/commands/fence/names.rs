@@ -22,6 +22,22 @@ pub fn one<'n>(wanted: &str, names: &'n [String]) -> Result<&'n str, Failure> {
     }
 }
 
+/// The arguments of a test binary that choose one test of all. rustdoc takes the name of a documentation test
+/// (`src/lib.rs - Lock (line 9)`) apart at its spaces: such a test is chosen by its line, and what others have in their
+/// names is left out.
+pub fn filter<'n>(test: &'n str, names: &'n [String]) -> Vec<&'n str> {
+    if !test.contains(' ') {
+        return vec![test, "--exact"];
+    }
+    let line = test.split_whitespace().rfind(|part| part.ends_with(')')).unwrap_or(test);
+    let others = names.iter().filter(|name| name.contains(line));
+    let mut foreign: Vec<&str> =
+        others.filter_map(|name| name.split_whitespace().find(|part| !test.contains(part))).collect();
+    foreign.sort_unstable();
+    foreign.dedup();
+    std::iter::once(line).chain(foreign.into_iter().flat_map(|part| ["--skip", part])).collect()
+}
+
 fn ambiguous(wanted: &str, several: &[&String]) -> Failure {
     let is_same = several.iter().all(|name| *name == several[0]);
     let help = if is_same {
@@ -119,6 +135,15 @@ mod tests {
         assert_eq!(one("passes", &names()).ok(), Some("b::tests::passes"));
         assert_eq!(one("a::tests::excludes", &names()).ok(), Some("a::tests::excludes"));
         assert_eq!(one("loom_excludes", &names()).ok(), Some("loom_excludes"));
+    }
+
+    #[test]
+    fn a_documentation_test_is_chosen_by_parts_of_its_name() {
+        assert_eq!(filter("b::tests::passes", &names()), ["b::tests::passes", "--exact"]);
+        let documented = ["src/a.rs - A (line 5)", "src/a.rs - A (line 15)", "src/b.rs - b::new (line 5)"];
+        let documented = documented.map(str::to_owned);
+        assert_eq!(filter("src/a.rs - A (line 5)", &documented), ["5)", "--skip", "15)", "--skip", "src/b.rs"]);
+        assert_eq!(filter("src/a.rs - A (line 15)", &documented), ["15)"]);
     }
 
     #[test]

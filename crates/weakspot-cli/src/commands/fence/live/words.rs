@@ -13,10 +13,13 @@ pub fn goal(goal: Goal) -> &'static str {
     }
 }
 
-/// What to do to an operation.
-pub fn change(change: &Change) -> String {
+/// What to do to an operation. A store that has to release as well takes more than a fence after it.
+pub fn change(change: &Change, releases: bool) -> String {
     let place = &change.place;
     match (change.how, change.says_ordering) {
+        (Strengthening::SeqCst, true) if releases => {
+            format!("`SeqCst` for the store at {place}, or `Release` with `fence(SeqCst)` after it")
+        }
         (Strengthening::SeqCst, true) => format!("`SeqCst` for the store at {place}, or `fence(SeqCst)` after it"),
         (Strengthening::SeqCst, false) => format!("`fence(SeqCst)` after the call at {place}"),
         (Strengthening::Release, true) => {
