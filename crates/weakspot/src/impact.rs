@@ -25,6 +25,7 @@ use weakspot_model::buffer::MemoryModel;
 use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
 use crate::reclaim::{self, Tried};
+use crate::replay::GOES_ON;
 use crate::report::Violation;
 use crate::rt::runtime::Runtime;
 use crate::rt::suspects::LateUse;
@@ -57,6 +58,16 @@ pub struct Harm {
     pub(crate) delays: Delays,
     /// What it does that no SC execution does: see [`delays::violations_of_run`].
     pub(crate) violations: Vec<Violation>,
+    /// The same steps with every store in memory at once, if that fails as well.
+    pub(crate) undelayed: Option<Undelayed>,
+}
+
+/// An SC execution that fails, met while relaxed ones were looked for: the search for SC executions has left it out.
+#[derive(Debug)]
+pub(crate) struct Undelayed {
+    pub(crate) failure: Failure,
+    pub(crate) timeline: Timeline,
+    pub(crate) schedule: String,
 }
 
 /// A relaxed execution that does not fail, and that no SC execution is like.
@@ -118,7 +129,10 @@ pub(crate) fn judge<'r>(
         builder,
         tried: Tried::default(),
     };
-    let impact = search.run(borderlines);
+    let mut impact = search.run(borderlines);
+    if let Impact::Harmful(harm) = &mut impact {
+        harm.undelayed = search.without_delays();
+    }
     let witness = search.witness.take().filter(|_| !matches!(impact, Impact::Harmful(_)));
     runtime.finish_run(true);
     runtime.buffered.set(false);
@@ -283,7 +297,7 @@ impl Search<'_, '_> {
     fn harm(&self, failure: Failure, timeline: Timeline, schedule: String) -> Box<Harm> {
         let log = &self.runtime.state().log;
         let (delays, violations) = (delays::of_run(log, self.model), delays::violations_of_run(log, self.model));
-        Box::new(Harm { failure, timeline, schedule, delays, violations })
+        Box::new(Harm { failure, timeline, schedule, delays, violations, undelayed: None })
     }
 
     /// The run has ended well: an execution in which a cell that it has freed is used afterwards, or is stored to. (What has other
@@ -349,6 +363,31 @@ impl Search<'_, '_> {
                 self.commit_all(what.thread());
             }
         }
+    }
+
+    /// The steps of the run before, with every store in memory at once. If that fails, store buffers are not the reason.
+    fn without_delays(&mut self) -> Option<Undelayed> {
+        let steps: Vec<Move> = self.moves.iter().copied().filter(|what| matches!(what, Move::Step { .. })).collect();
+        self.restart();
+        for &what in &steps {
+            let thread = what.thread();
+            if thread >= self.machine.threads() {
+                return None;
+            }
+            self.machine.wake(thread);
+            if !self.machine.can_step(thread) {
+                return None;
+            }
+            self.make(what);
+            self.commit_all(thread);
+        }
+        let Some(Ended::Badly(harm)) = self.end() else { return None };
+        let Harm { failure, timeline, .. } = *harm;
+        let mut schedule = sc_schedule(self.model, &steps);
+        if matches!(failure.kind, FailureKind::Livelock) {
+            schedule.push(GOES_ON);
+        }
+        Some(Undelayed { failure, timeline, schedule })
     }
 
     fn commit_all(&mut self, thread: usize) {

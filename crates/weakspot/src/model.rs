@@ -11,7 +11,7 @@ use weakspot_explore::trust::{Divergence, Explorer, Subtree};
 
 use crate::builder::{Builder, FailOn};
 use crate::failure::{Failure, FailureKind};
-use crate::impact::{self, Impact};
+use crate::impact::{self, Impact, Undelayed};
 use crate::jobs::Busy;
 use crate::judge::{Found, Judge, borderlines};
 use crate::repetition::Difference;
@@ -82,16 +82,25 @@ pub(crate) fn check(builder: &Builder, body: &Body, kind: TypeId) -> Report {
         if builder.fail_on != FailOn::Nothing {
             let took = start.elapsed();
             overflow::note(Some(crash_note(&found)));
-            let (judged, witness) = impact::judge(&runtime, builder, &borderlines(&found), took);
+            let (mut judged, witness) = impact::judge(&runtime, builder, &borderlines(&found), took);
             overflow::note(None);
-            if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
-                let advice = strengthen::suggest(builder, &runtime, &found, Some(&judged), took);
-                (report.suggestions, report.clauses) = (advice.suggestions, advice.clauses);
+            // An SC execution that was left out, by a bound for example: it fails on every processor.
+            let undelayed = if let Impact::Harmful(harm) = &mut judged { harm.undelayed.take() } else { None };
+            if let Some(Undelayed { failure, timeline, schedule }) = undelayed {
+                (report.failure, report.timeline, report.schedule) = (Some(failure), Some(timeline), Some(schedule));
+                report.exhaustive = false;
+            } else {
+                if builder.fail_on == FailOn::Unsafe || matches!(judged, Impact::Harmful(_)) {
+                    let advice = strengthen::suggest(builder, &runtime, &found, Some(&judged), took);
+                    (report.suggestions, report.clauses) = (advice.suggestions, advice.clauses);
+                }
+                report.impact = Some(judged);
+                report.witness = witness;
             }
-            report.impact = Some(judged);
-            report.witness = witness;
         }
-        report.violations = found.into_iter().map(|found| found.violation).collect();
+        if report.failure.is_none() {
+            report.violations = found.into_iter().map(|found| found.violation).collect();
+        }
         report.begin_with_shown();
     }
     if repetition::fails_again(builder, &runtime, &report) {

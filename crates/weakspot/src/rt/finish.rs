@@ -21,6 +21,14 @@ impl Runtime {
     /// Brings the threads of the run to their end, or leaves them behind.
     pub(crate) fn finish_run(&self, may_go_on: bool) {
         if self.is_over() {
+            // A run that was only tried out may have come to its end: nobody has asked for what it stored.
+            if !self.storage.is_empty() {
+                if may_go_on && self.failure.borrow().is_none() {
+                    let _ = self.end_run();
+                } else {
+                    self.storage.abandon();
+                }
+            }
             return self.state().give_back();
         }
         self.mode.set(Mode::Free);

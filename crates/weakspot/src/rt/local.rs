@@ -49,6 +49,11 @@ impl Storage {
         checks.into_iter().try_for_each(|check| check())
     }
 
+    /// Is there nothing of a run, not even that something was destroyed?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.of_run.borrow().is_empty() && self.of_threads.borrow().is_empty() && self.checks.borrow().is_empty()
+    }
+
     /// Forgets everything of a run that was given up.
     pub(crate) fn abandon(&self) {
         for (_, value) in self.of_run.borrow_mut().drain() {

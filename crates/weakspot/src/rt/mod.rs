@@ -187,10 +187,15 @@ pub(crate) fn current_here<'a>() -> Option<&'a Runtime> {
 
 /// Runs something with a runtime as the current one.
 pub(crate) fn enter<R>(runtime: &Runtime, run: impl FnOnce() -> R) -> R {
-    let before = CURRENT.replace(ptr::from_ref(runtime));
-    let result = run();
-    CURRENT.set(before);
-    result
+    /// Also where something unwinds: nobody may find a runtime that is gone.
+    struct Before(*const Runtime);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+        }
+    }
+    let _before = Before(CURRENT.replace(ptr::from_ref(runtime)));
+    run()
 }
 
 /// Says something on standard error, at once, even in a test whose output is kept until it ends: for what may never end.
