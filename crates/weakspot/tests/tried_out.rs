@@ -38,7 +38,9 @@ fn a_loop_draws_numbers_from_a_thread_local_while_it_waits() {
             }
             thread::yield_now();
         }
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
     });
     assert!(report.failure.is_none(), "{report}");
 }
