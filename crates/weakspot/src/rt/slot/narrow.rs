@@ -206,6 +206,10 @@ impl<M: Memory> Slot<M> {
         let is_alone = runtime.company.get() == Company::Alone;
         loop {
             let (bits, _waiter) = self.wait_for_other_models(runtime, place);
+            // Between two looks another model may have taken it, or the run of a token that nobody owns may have ended.
+            if other_owner(runtime, bits).is_some() || is_token(bits) && self.0.get() != bits {
+                continue;
+            }
             if !is_alone && is_token(bits) && owner_of(bits).is_some() {
                 return None;
             }
