@@ -98,6 +98,7 @@ pub(crate) struct Judge<'b> {
     rounds: Rounds,
     /// Uses of memory that were tried out after it was freed.
     tried: Tried,
+    steps: reclaim::Steps,
 }
 
 /// A clock that is not looked at after every execution if they are short.
@@ -175,6 +176,7 @@ impl<'b> Judge<'b> {
             first: Vec::new(),
             rounds: Rounds::new(builder.max_retries),
             tried: Tried::default(),
+            steps: reclaim::Steps::default(),
         }
     }
 
@@ -494,9 +496,10 @@ impl Visitor<Live<'_>> for Judge<'_> {
         }
         if ending == Ending::Complete && runtime.has_suspects() {
             let mut lineariser = std::mem::take(&mut *self.lineariser);
-            let trace = reclaim::Trace { graph, lineariser: &mut lineariser, runtime };
+            let mut steps = std::mem::take(&mut self.steps);
+            let trace = reclaim::Trace::new(graph, &mut lineariser, runtime, &mut steps);
             let flow = self.look_for_late_uses(runtime, trace);
-            *self.lineariser = lineariser;
+            (*self.lineariser, self.steps) = (lineariser, steps);
             flow?;
         }
         self.limits()

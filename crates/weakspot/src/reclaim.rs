@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use weakspot_explore::buffered::Move;
-use weakspot_explore::graph::{EventKind, Graph, NONE};
+use weakspot_explore::graph::{Event, EventKind, Graph};
 use weakspot_explore::linearise::{Lineariser, is_step};
 use weakspot_explore::system::Repeated;
 use weakspot_explore::trust::steps_again;
@@ -186,6 +186,46 @@ pub(crate) struct Trace<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) lineariser: &'a mut Lineariser,
     pub(crate) runtime: &'a Runtime,
+    steps: &'a mut Steps,
+}
+
+impl<'a> Trace<'a> {
+    pub(crate) fn new(
+        graph: &'a Graph,
+        lineariser: &'a mut Lineariser,
+        runtime: &'a Runtime,
+        steps: &'a mut Steps,
+    ) -> Self {
+        steps.are_known = false;
+        Self { graph, lineariser, runtime, steps }
+    }
+}
+
+/// The events of each thread of a trace that its log counts, worked out when somebody asks, in memory that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    of_threads: Vec<Vec<u32>>,
+    are_known: bool,
+}
+
+impl Steps {
+    fn of(&mut self, graph: &Graph, thread: u32) -> &[u32] {
+        if !self.are_known {
+            self.work_out(graph);
+        }
+        &self.of_threads[thread as usize]
+    }
+
+    fn work_out(&mut self, graph: &Graph) {
+        self.of_threads.resize_with(graph.width().max(self.of_threads.len()), Vec::new);
+        self.of_threads.iter_mut().for_each(Vec::clear);
+        for (id, event) in (0..).zip(graph.events()) {
+            if is_counted(event) {
+                self.of_threads[event.thread as usize].push(id);
+            }
+        }
+        self.are_known = true;
+    }
 }
 
 /// The events of a trace that matter.
@@ -203,8 +243,10 @@ impl Source for Trace<'_> {
 
     fn begin(&mut self, late: &LateUse) -> Option<Ends> {
         let before = late.before.checked_sub(1)?;
-        let freed = step_of(self.graph, late.freer, late.freed_after.checked_sub(1)?)?;
-        let (before, after) = two_steps_of(self.graph, late.user, before)?;
+        let number = late.freed_after.checked_sub(1)?;
+        let freed = *self.steps.of(self.graph, late.freer).get(number as usize)?;
+        let own = self.steps.of(self.graph, late.user).get(before as usize..)?;
+        let (&before, after) = (own.first()?, own.get(1).copied());
         let is_earlier = after.is_some_and(|after| self.graph.happens_before(after, freed));
         (!is_earlier && !self.runtime.is_ordered(late)).then_some(Ends { before, after, freed })
     }
@@ -238,23 +280,15 @@ fn used(late: &LateUse) -> Move {
     Move::Step { thread: late.user as usize, choice: 0 }
 }
 
-/// The event of a thread of this number, as its log counts them.
-pub(crate) fn step_of(graph: &Graph, thread: u32, number: u32) -> Option<u32> {
-    two_steps_of(graph, thread, number).map(|(step, _)| step)
+/// Does the log count an event as one of its thread's?
+fn is_counted(event: &Event) -> bool {
+    is_step(event) && event.kind != EventKind::WaitWrite
 }
 
-/// The same, and the one after it, if there is one.
-fn two_steps_of(graph: &Graph, thread: u32, number: u32) -> Option<(u32, Option<u32>)> {
-    let events = || {
-        let existing = |id: u32| (id != NONE).then_some(id);
-        let last = existing(graph.thread(thread as usize).last);
-        let all = std::iter::successors(last, move |&id| existing(graph.event(id).po_prev));
-        all.filter(|&id| is_step(graph.event(id)) && !matches!(graph.event(id).kind, EventKind::WaitWrite))
-    };
-    let later = events().count().checked_sub(number as usize + 1)?;
-    let mut from = events().skip(later.saturating_sub(1));
-    let next = if later == 0 { None } else { Some(from.next()?) };
-    Some((from.next()?, next))
+/// The event of a thread of this number, as its log counts them.
+pub(crate) fn step_of(graph: &Graph, thread: u32, number: u32) -> Option<u32> {
+    let own = |&(_, event): &(u32, &Event)| event.thread == thread && is_counted(event);
+    (0..).zip(graph.events()).filter(own).nth(number as usize).map(|(id, _)| id)
 }
 
 /// The same for a schedule on the SC machine: the moves, and where the log tells of each.
