@@ -368,7 +368,8 @@ impl Report {
             None => "not all".to_owned(),
         };
         let executions = if self.executions == 1 { "execution" } else { "executions" };
-        format!("{} {executions}{more}, {all}, in {:.3?}", self.executions, self.elapsed)
+        let advice = advice_on_speed(env!("WEAKSPOT_OPT_LEVEL"), self.elapsed);
+        format!("{} {executions}{more}, {all}, in {:.3?}{advice}", self.executions, self.elapsed)
     }
 
     fn model_name(&self) -> &'static str {
@@ -531,6 +532,18 @@ pub(crate) fn bound_text(bound: Bound) -> String {
     }
 }
 
+/// From here on an exploration is slow.
+const SLOW: Duration = Duration::from_secs(2);
+
+/// What makes a slow exploration faster, if weakspot was built with this `opt-level`.
+fn advice_on_speed(opt_level: &str, elapsed: Duration) -> &'static str {
+    if opt_level != "0" || elapsed < SLOW {
+        return "";
+    }
+    "\n(weakspot was built without optimisation; with it, it is about ten times as fast: \
+     `[profile.dev.package.\"*\"]` with `opt-level = 1` in Cargo.toml, or `cargo test --release`)"
+}
+
 /// A failure of an execution.
 fn describe(failure: &Failure, execution: Option<&Timeline>) -> String {
     let place = failure.place.as_ref();
@@ -594,5 +607,20 @@ impl fmt::Display for Report {
             write!(f, "\n\nnote: the loop at {place} {why}")?;
         }
         write!(f, "\n\n{}", self.extent())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::advice_on_speed;
+
+    #[test]
+    fn only_a_slow_exploration_without_optimisation_gets_advice() {
+        let advice = advice_on_speed("0", Duration::from_secs(3));
+        assert!(advice.contains("opt-level = 1"), "{advice}");
+        assert_eq!(advice_on_speed("1", Duration::from_secs(3)), "");
+        assert_eq!(advice_on_speed("0", Duration::from_millis(3)), "");
     }
 }
