@@ -4,7 +4,7 @@
 //! makes a few instructions of each join.
 
 use super::event::Order;
-use super::rows::{LANES, Lanes, join_lanes, merged};
+use super::rows::{LANES, Lanes, join_lanes, masked, merged};
 use super::{Graph, NONE};
 
 /// The rows of a graph; `STRIDE` is how many lanes a row has, or 0 if that is not known before.
@@ -20,17 +20,15 @@ impl<const STRIDE: usize> Table<'_, STRIDE> {
         if STRIDE == 0 { self.stride } else { STRIDE }
     }
 
-    /// Joins what `keep` leaves of one row (it is given the row's lanes and those of the mask) into another.
+    /// Joins what `keep` leaves of one row (it is given lanes of the row and of the mask) into another.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a few instructions where the stride is known")]
-    fn join(&mut self, into: u32, from: u32, keep: impl Fn(u16, u16) -> u16) {
+    fn join(&mut self, into: u32, from: u32, keep: impl Fn(&Lanes, &Lanes) -> Lanes) {
         let stride = self.stride();
         let (into, from) = (into as usize * stride, from as usize * stride);
         for at in 0..stride {
-            let (other, mask) = (self.lanes[from + at], self.strict[at]);
-            for ((into, other), mask) in self.lanes[into + at].iter_mut().zip(other).zip(mask) {
-                *into = (*into).max(keep(other, mask));
-            }
+            let kept = keep(&self.lanes[from + at], &self.strict[at]);
+            join_lanes(&mut self.lanes[into + at], &kept);
         }
     }
 
@@ -54,13 +52,13 @@ impl<const STRIDE: usize> Table<'_, STRIDE> {
 }
 
 /// Everything.
-fn all(entry: u16, _: u16) -> u16 {
-    entry
+fn all(lanes: &Lanes, _: &Lanes) -> Lanes {
+    *lanes
 }
 
 /// Happens-before.
-fn strictly(entry: u16, mask: u16) -> u16 {
-    entry & mask
+fn strictly(lanes: &Lanes, mask: &Lanes) -> Lanes {
+    masked(lanes, mask)
 }
 
 impl Graph {

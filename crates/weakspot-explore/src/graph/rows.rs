@@ -17,6 +17,17 @@ pub(super) const LANES: usize = 8;
 /// Some entries of a row.
 pub(super) type Lanes = [u16; LANES];
 
+/// Lanes, entry by entry. Tests are built without optimisation, and then a closure that is called for each entry costs
+/// far more than what it computes.
+macro_rules! lanes {
+    (|$at:ident| $entry:expr) => {
+        lanes!(@ $at $entry; 0 1 2 3 4 5 6 7)
+    };
+    (@ $at:ident $entry:expr; $($number:literal)*) => {
+        [$({ let $at: usize = $number; $entry }),*]
+    };
+}
+
 /// Lanes of a row that has at least `width` entries.
 pub(super) fn lanes_of(width: usize) -> usize {
     width.div_ceil(LANES)
@@ -315,21 +326,27 @@ pub(super) fn copy_row(into: &mut [Lanes], from: &[Lanes]) {
 }
 
 #[inline]
-pub(super) fn join_lanes(into: &mut Lanes, from: &Lanes) {
-    // By value, so that the compiler sees that the two do not overlap and takes all entries at once.
-    let (left, right) = (*into, *from);
-    *into = std::array::from_fn(|at| left[at].max(right[at]));
+fn greater(left: u16, right: u16) -> u16 {
+    if left < right { right } else { left }
 }
 
 #[inline]
-fn masked(lanes: &Lanes, mask: &Lanes) -> Lanes {
-    std::array::from_fn(|at| lanes[at] & mask[at])
+pub(super) fn join_lanes(into: &mut Lanes, from: &Lanes) {
+    // By value, so that the compiler sees that the two do not overlap and takes all entries at once.
+    let (left, right) = (*into, *from);
+    *into = lanes!(|at| greater(left[at], right[at]));
+}
+
+/// The entries that a mask lets through.
+#[inline]
+pub(super) fn masked(lanes: &Lanes, mask: &Lanes) -> Lanes {
+    lanes!(|at| lanes[at] & mask[at])
 }
 
 /// The entries that a mask lets through, and the greater ones of two others where it does not.
 #[inline]
 pub(super) fn merged(lanes: &Lanes, first: &Lanes, second: &Lanes, mask: &Lanes) -> Lanes {
-    std::array::from_fn(|at| lanes[at] & mask[at] | first[at].max(second[at]) & !mask[at])
+    lanes!(|at| lanes[at] & mask[at] | greater(first[at], second[at]) & !mask[at])
 }
 
 /// Is some entry of a row greater than that of another?
@@ -337,7 +354,7 @@ pub(super) fn merged(lanes: &Lanes, first: &Lanes, second: &Lanes, mask: &Lanes)
 #[expect(clippy::inline_always, reason = "as for `each`")]
 pub(super) fn exceeds(row: &[Lanes], limit: &[Lanes]) -> bool {
     let more = |row: &Lanes, limit: &Lanes| -> bool {
-        let more: Lanes = std::array::from_fn(|at| row[at].saturating_sub(limit[at]));
+        let more: Lanes = lanes!(|at| row[at].saturating_sub(limit[at]));
         more != [0; LANES]
     };
     if let ([row], [limit]) = (row, limit) {
@@ -369,8 +386,7 @@ pub(super) fn join_masked(into: &mut [Lanes], from: &[Lanes], mask: &[Lanes]) {
 pub(super) fn exceeds_besides(left: &[Lanes], right: &[Lanes], apart: usize) -> bool {
     // Nothing is written to memory and read again as a whole at once: processors wait for that.
     let exceeds = |left: &Lanes, right: &Lanes, apart: u16| {
-        let more: Lanes =
-            std::array::from_fn(|at| if at as u16 == apart { 0 } else { left[at].saturating_sub(right[at]) });
+        let more: Lanes = lanes!(|at| if at as u16 == apart { 0 } else { left[at].saturating_sub(right[at]) });
         more != [0; LANES]
     };
     if let ([left], [right]) = (left, right) {
