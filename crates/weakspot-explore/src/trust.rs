@@ -229,6 +229,14 @@ impl<'s, S: System> Explorer<'s, S> {
         self.counters
     }
 
+    /// Is nothing left to explore? A visitor may have stopped the search after the last graph of all.
+    pub fn is_done(&self) -> bool {
+        let has_alternatives = |frame: &Frame| !frame.items.is_empty();
+        self.diverged.is_none()
+            && !has_alternatives(&self.frame)
+            && !self.below.iter().any(|below| has_alternatives(below))
+    }
+
     /// Explores everything.
     pub fn run(&mut self, visitor: &mut impl Visitor<S>) -> ControlFlow<()> {
         for thread in 0..self.system.threads() {

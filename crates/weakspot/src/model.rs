@@ -362,6 +362,10 @@ pub(crate) fn sum_up(
     judge.report.events = explorer.counters().events;
     judge.report.runs = explorer.counters().runs + 1;
     judge.report.exhaustive = ended.is_continue();
+    // The limit was reached with the last execution of all.
+    if judge.report.bound == Some(Bound::Executions) && explorer.is_done() {
+        (judge.report.bound, judge.report.exhaustive) = (None, true);
+    }
     if let Some(divergence) = explorer.divergence() {
         judge.report.failure = Some(not_deterministic(runtime, divergence));
         judge.report.timeline = Some(Timeline::of_run(runtime));

@@ -574,6 +574,34 @@ fn a_bound_on_preemptions_does_not_keep_small_models_from_being_complete() {
 }
 
 #[test]
+fn a_limit_that_the_last_execution_reaches_leaves_nothing_out() {
+    let add = |x: &AtomicUsize, rounds: usize| {
+        for _ in 0..rounds {
+            x.fetch_add(1, SeqCst);
+        }
+    };
+    let two_threads = |rounds: usize| {
+        move || {
+            let x = Arc::new(AtomicUsize::new(0));
+            let other = x.clone();
+            let thread = thread::spawn(move || add(&other, rounds));
+            add(&x, rounds);
+            thread.join().unwrap();
+        }
+    };
+    for (rounds, executions) in [(1, 2), (2, 6), (3, 20)] {
+        for max_preemptions in [None, Some(2)] {
+            let limited = |limit| Builder { max_executions: Some(limit), max_preemptions, ..Builder::default() };
+            let report = limited(executions).check(two_threads(rounds));
+            assert_eq!((report.verdict, report.exhaustive), (Verdict::Safe, true), "{rounds}: {report}");
+            assert_eq!(report.executions, executions, "{rounds}: {report}");
+            let report = limited(executions - 1).check(two_threads(rounds));
+            assert_eq!((report.verdict, report.exhaustive), (Verdict::Bounded(Bound::Executions), false), "{report}");
+        }
+    }
+}
+
+#[test]
 fn random_schedules_find_the_lost_update_and_the_violation() {
     let builder = Builder { seed: Some(1), max_executions: Some(200), ..Builder::default() };
     let report = builder.check(|| {
