@@ -271,6 +271,8 @@ impl Search<'_, '_> {
             self.roused.push(self.moves.len());
         }
         let failure = match rest? {
+            // This is no execution.
+            Rest::Deadlock | Rest::Livelock if self.runtime.is_kept_out_in_vain() => return Some(Ended::Well),
             Rest::Complete => match self.runtime.end_run() {
                 None => {
                     self.keep_witness();

@@ -469,8 +469,8 @@ impl Visitor<Live<'_>> for Judge<'_> {
                 self.report.blocked += 1;
                 None
             }
-            // The execution in which its time is over is another one.
-            Ending::Deadlock | Ending::Livelock if runtime.waits_with_timeout() => {
+            // The execution in which its time is over is another one, and so is that in which the reader comes first.
+            Ending::Deadlock | Ending::Livelock if runtime.waits_with_timeout() || runtime.is_kept_out_in_vain() => {
                 self.report.blocked += 1;
                 None
             }

@@ -323,6 +323,7 @@ fn run_moves(builder: &Builder, runtime: &Runtime, trial: &Trial) -> Option<Fail
         Rest::Failed(thread) => {
             Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
         }
+        Rest::Deadlock | Rest::Livelock if runtime.is_kept_out_in_vain() => None,
         Rest::Deadlock => Some(runtime.deadlock()),
         Rest::Livelock => runtime.livelock_unless_it_ends(),
     }

@@ -221,6 +221,8 @@ impl<'b, 'r> Search<'b, 'r> {
         };
         let watcher = kind.map(|kind| Watcher::new(kind, 1, 1));
         let judge = Judge::new(builder, start);
+        // A writer has to have all of a lock at once, or nothing.
+        runtime.order_readers();
         Self {
             builder,
             runtime,

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::failure::{Failure, FailureKind, PlainMoment, RacingAccess, SourcePlace};
 use crate::rt::Place;
-use crate::rt::lane::{CONTINUES, Happened, Operation, TIMES_OUT, WAKES_UP};
+use crate::rt::lane::{CONTINUES, Happened, Operation, TIMES_OUT, WAKES_UP, call_of};
 use crate::rt::runtime::Runtime;
 use crate::rt::waiting::put_endless;
 
@@ -131,6 +131,12 @@ fn moment(happened: &Happened) -> Option<Moment> {
         // The word of a lock or a channel means nothing to its users.
         Operation::Rmw { may_block: true, .. } if what.starts_with("RwLock::try_") => {
             format!("{what}: {}", if written.is_some() { "acquired" } else { "held" })
+        }
+        // All words of a lock are one to its users.
+        Operation::Rmw { may_block: true, .. }
+            if what.starts_with(CONTINUES) && call_of(what).starts_with("RwLock") =>
+        {
+            return None;
         }
         Operation::Rmw { may_block: true, .. } => what.to_owned(),
         Operation::Rmw { .. } => match written {

@@ -19,6 +19,7 @@
 //! | `counts` | reference counts, which are events only where the program can see them |
 //! | `causality` | happens-before of the C11 orderings; data races |
 //! | `finish` | what becomes of a run that is given up |
+//! | `shares` | readers of an `RwLock`, whose order nobody sees |
 //! | `word` | state words with blocking updates: what locks and channels are made of |
 //! | `synchronise` | what events mean for happens-before; mutexes and threads |
 //! | `local` | storage of one run and of one thread |
@@ -89,6 +90,7 @@ pub(crate) mod panics;
 pub(crate) mod poison;
 pub(crate) mod runtime;
 pub(crate) mod script;
+pub(crate) mod shares;
 pub(crate) mod slot;
 pub(crate) mod spare;
 pub(crate) mod stacks;

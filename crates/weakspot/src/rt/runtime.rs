@@ -23,6 +23,7 @@ use super::local::Storage;
 use super::memory::Freed;
 use super::objects::Object;
 use super::script::Taken;
+use super::shares::Shares;
 use super::slot;
 use super::spare::{self, Run};
 use super::state::State;
@@ -132,6 +133,8 @@ pub(crate) struct Runtime {
     pub(crate) state: RefCell<State>,
     pub(crate) storage: Storage,
     pub(crate) counts: RefCell<Counts>,
+    /// What readers of locks have of them.
+    pub(super) shares: RefCell<Shares>,
     /// Markers of loops that were found to end by themselves. Survives runs.
     pub(crate) ending_loops: RefCell<FxHashSet<u32>>,
     /// Loops some of whose rounds were not explored.
@@ -191,6 +194,7 @@ impl Runtime {
             state: RefCell::new(state),
             storage: Storage::default(),
             counts: RefCell::new(counts),
+            shares: RefCell::default(),
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),
             left_as_it_is: Cell::new(None),

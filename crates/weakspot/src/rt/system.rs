@@ -76,6 +76,7 @@ impl Runtime {
         self.next_run();
         self.debts.set(0);
         self.counts.borrow_mut().reset();
+        self.shares.borrow_mut().reset(self.counts.borrow().observed.orders_readers);
         self.freed.release();
         self.mode.set(Mode::Explored);
         let body = self.body.clone();

@@ -81,7 +81,9 @@ impl Runtime {
             };
             let _ = write!(text, "\n  {} {waits_for}, at {}", name_of(&state, number as u32), lane.place);
             if let Operation::Rmw { object, .. } = lane.operation {
-                text.push_str(&describe_holders(&state, number, object));
+                let lock = self.lock_of(object);
+                let holders = holders(&state.log, |object| self.is_part_of_lock(object, lock));
+                text.push_str(&describe_holders(&state, number, &holders));
             }
         }
         text
@@ -141,9 +143,9 @@ fn holder_name(state: &State, holder: u32, waiting: usize) -> String {
 }
 
 /// A thread waits for a state word: those who hold what the word stands for.
-fn describe_holders(state: &State, thread: usize, object: u32) -> String {
+fn describe_holders(state: &State, thread: usize, holders: &[Holder]) -> String {
     let mut text = String::new();
-    for (index, holder) in holders(&state.log, object).iter().enumerate() {
+    for (index, holder) in holders.iter().enumerate() {
         let Holder { thread: by, how, since } = *holder;
         let lead = if index == 0 { ": " } else { "; " };
         let who = holder_name(state, by, thread);
@@ -156,12 +158,13 @@ fn describe_holders(state: &State, thread: usize, object: u32) -> String {
     text
 }
 
-/// Who holds what a state word stands for, at the end of a run.
-fn holders(log: &[Happened], object: u32) -> Vec<Holder> {
+/// Who holds what state words stand for, at the end of a run. Only one of the events of a call has the name of the call: who has
+/// come half the way to write has nothing yet.
+fn holders(log: &[Happened], is_of: impl Fn(u32) -> bool) -> Vec<Holder> {
     let mut holders: Vec<Holder> = Vec::new();
     for happened in log {
         let Happened { thread, place, .. } = *happened;
-        let is_of_object = matches!(happened.operation, Operation::Rmw { object: of, .. } if of == object);
+        let is_of_object = matches!(happened.operation, Operation::Rmw { object, .. } if is_of(object));
         if !is_of_object || happened.written.is_none() {
             continue;
         }

@@ -150,6 +150,11 @@ impl Word {
         self.stamp.entered_object(runtime, || self.value.load(Ordering::Relaxed), set, place)
     }
 
+    /// Its number in this run, whether it has been used or not.
+    pub(crate) fn come_to(&self, runtime: &Runtime, place: Place) -> u32 {
+        self.object_at(runtime, place)
+    }
+
     fn object_at(&self, runtime: &Runtime, place: Place) -> u32 {
         let set = |first| self.value.store(first, Ordering::Relaxed);
         self.stamp.object(runtime, || self.value.load(Ordering::Relaxed), set, place)

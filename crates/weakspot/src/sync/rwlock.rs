@@ -1,4 +1,6 @@
 //! The readers-writer lock.
+//!
+//! Inside a model its word says who has it, or says only that a writer has it, and readers have shares: [`crate::rt::shares`].
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -10,7 +12,8 @@ use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 use crate::rt::kept::Data;
 use crate::rt::ordinary::{Holding, How, Writer, if_free, is_read_here};
 use crate::rt::poison::Poison;
-use crate::rt::{self, Place, Step, Sync as Synchronises, Word};
+use crate::rt::shares::READS;
+use crate::rt::{self, Place, Runtime, Step, Sync as Synchronises, Word};
 
 /// The word of a lock that a writer has.
 const WRITER: u64 = 1;
@@ -107,7 +110,7 @@ impl<T: ?Sized> RwLock<T> {
         let place = Location::caller();
         if rt::in_model() {
             self.keep_to_read(place);
-            self.word.update("RwLock::read", Synchronises::Acquire, add_reader);
+            self.begin_to_read(place);
             return self.reader(None, "… RwLock::read", place);
         }
         self.word.stamp().let_models_first();
@@ -121,7 +124,7 @@ impl<T: ?Sized> RwLock<T> {
         let place = Location::caller();
         if rt::in_model() {
             self.keep_to_write(place);
-            self.word.update("RwLock::write", Synchronises::Acquire, add_writer);
+            self.begin_to_write(place);
             return self.writer(None, "… RwLock::write", place);
         }
         self.word.stamp().let_models_first();
@@ -216,9 +219,62 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
+    /// The run, and the object of the word, if readers have shares.
+    fn shared<'r>(&self, place: Place) -> Option<(&'r Runtime, u32)> {
+        let runtime = rt::current().filter(|runtime| runtime.has_shares())?;
+        Some((runtime, self.word.come_to(runtime, place)))
+    }
+
+    fn begin_to_read(&self, place: Place) {
+        match self.shared(place) {
+            Some((runtime, lock)) => {
+                runtime.use_unseen(lock, self.word.stamp(), place);
+                runtime.begin_to_read(lock, place);
+                self.word.stamp().check_freed(runtime, place);
+            }
+            None => _ = self.word.update_at(place, READS, Synchronises::Acquire, add_reader),
+        }
+    }
+
+    fn begin_to_write(&self, place: Place) {
+        let names = ("RwLock::write", "… RwLock::write");
+        let begin = |what| _ = self.word.update_at(place, what, Synchronises::Acquire, add_writer);
+        match self.shared(place) {
+            Some((runtime, lock)) => runtime.begin_to_write(lock, names, place, begin),
+            None => begin(names.0),
+        }
+    }
+
+    fn end_to_read(&self, place: Place) {
+        let what = "RwLock: end of read";
+        match self.shared(place) {
+            Some((runtime, lock)) => {
+                runtime.use_unseen(lock, self.word.stamp(), place);
+                runtime.end_to_read(lock, what, place);
+                self.word.stamp().check_freed(runtime, place);
+            }
+            // In a model that is not deterministic nobody may have begun to read, by what the explorer knows until it finds out.
+            None => release(&self.word, place, what, |word| Step::Write(word.saturating_sub(READER))),
+        }
+    }
+
+    /// The writer gives it back, or goes on reading.
+    fn end_to_write(&self, names: (&'static str, &'static str), place: Place, goes_on: bool) {
+        match self.shared(place) {
+            Some((runtime, lock)) => {
+                let end = |what| release(&self.word, place, what, |_| Step::Write(0));
+                runtime.end_to_write(lock, names, place, goes_on, end);
+            }
+            None => release(&self.word, place, names.0, |_| Step::Write(if goes_on { READER } else { 0 })),
+        }
+    }
+
     /// Changes the state if that need not wait. std looks first: whoever is refused has no fence, and acquires nothing.
     #[track_caller]
     fn tries(&self, what: &'static str, step: fn(u64) -> Step) -> bool {
+        if let Some(runtime) = rt::current() {
+            runtime.observe_readers(Location::caller());
+        }
         let syncs = (Synchronises::Acquire, Synchronises::Relaxed);
         let found = self.word.look_and_update(what, syncs, |word| or_keep(step(word)));
         step(found) != Step::Block
@@ -290,7 +346,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     pub fn downgrade(this: Self) -> RwLockReadGuard<'a, T> {
         let mut this = ManuallyDrop::new(this);
         let (lock, place) = (this.lock, Location::caller());
-        release(&lock.word, place, "RwLockWriteGuard::downgrade", |_| Step::Write(READER));
+        lock.end_to_write(("RwLockWriteGuard::downgrade", "… RwLockWriteGuard::downgrade"), place, true);
         let outside = this.outside.take().map(|(Turn { alone, turn }, mut holding)| {
             holding.downgrade();
             drop(alone);
@@ -312,8 +368,7 @@ fn release(word: &Word, place: Place, what: &'static str, step: impl Fn(u64) -> 
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
         rt::note_guard(self.lock.word.stamp(), false);
-        // In a model that is not deterministic nobody may have begun to read, by what the explorer knows until it finds out.
-        release(&self.lock.word, self.place, "RwLock: end of read", |word| Step::Write(word.saturating_sub(READER)));
+        self.lock.end_to_read(self.place);
     }
 }
 
@@ -323,7 +378,7 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
             self.lock.poison.set(true, self.lock.word.stamp(), "poisons the RwLock", self.place);
         }
         rt::note_guard(self.lock.word.stamp(), false);
-        release(&self.lock.word, self.place, "RwLock: end of write", |_| Step::Write(0));
+        self.lock.end_to_write(("RwLock: end of write", "… RwLock: end of write"), self.place, false);
     }
 }
 
