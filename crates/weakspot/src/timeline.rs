@@ -149,8 +149,9 @@ fn moment(happened: &Happened) -> Option<Moment> {
         Operation::Spawn { child, .. } => format!("spawn thread {child}"),
         Operation::Join { child, .. } => format!("join thread {child}"),
         Operation::TryLock(_) => format!("{what}: {}", if result == 1 { "acquired" } else { "held" }),
+        Operation::Open(_) | Operation::Pass(_) if what.starts_with(CONTINUES) => return None,
         Operation::Pass(_) => format!("{what}: all are there"),
-        Operation::Begin(_) | Operation::End(_) | Operation::Open(_) => return None,
+        Operation::Begin(_) | Operation::End(_) => return None,
         _ => what.to_owned(),
     };
     // Whether it is poisoned is news.

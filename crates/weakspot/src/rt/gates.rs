@@ -1,18 +1,20 @@
-//! Gates: whoever passes waits until somebody has opened it, once. There is nothing else that a thread could find, so that
-//! passing costs no executions, however often what a gate belongs to is used again.
+//! What objects are made of where one word would tell more than anybody can see, and gates: whoever passes one waits until somebody has
+//! opened it, once. There is nothing else that a thread could find, so that passing costs no executions, however often what a gate
+//! belongs to is used again.
 
 use super::lane::Operation;
 use super::objects::Object;
+use super::state::State;
 use super::{Place, Runtime, Sync};
 
 impl Runtime {
-    /// The gate of a round of something that is used again and again.
-    pub(crate) fn gate(&self, of: u32, round: u64, place: Place) -> u32 {
-        let known = self.state().gates.get(&(of, round)).copied();
+    /// A part of an object, by a number that nothing else of it has: the gate of one of its rounds, for example.
+    pub(crate) fn part(&self, of: u32, number: u64, place: Place) -> u32 {
+        let known = self.state().parts.get(&(of, number)).copied();
         known.unwrap_or_else(|| {
-            let gate = self.add_object(Object::new(0, place));
-            self.state().gates.insert((of, round), gate);
-            gate
+            let part = self.add_object(Object::new(0, place));
+            self.state().parts.insert((of, number), part);
+            part
         })
     }
 
@@ -38,5 +40,13 @@ impl Runtime {
 
     pub(super) fn is_open(&self, gate: u32) -> bool {
         self.state().objects[gate as usize].held
+    }
+}
+
+impl State {
+    /// What an object is a part of: itself if it is a part of nothing.
+    pub(super) fn whole(&self, object: u32) -> u32 {
+        let part = self.parts.iter().find(|&(_, &part)| part == object);
+        part.map_or(object, |(&(of, _), _)| of)
     }
 }

@@ -4,7 +4,8 @@
 //! observed again, and that may have been found in an execution that has nothing to do with this one. The places are
 //! written behind the schedule, each as a hash of the name of its file, its line and its column: `~1f00ba2c`, with `w` before it
 //! if weak pointers count. `~e`: the program asks whether threads have ended. `~r6`: threads 1 and 2 (one bit each) read what an
-//! `RwLock` holds, and `~l`: it matters which of them comes first (see [`shares`](super::shares)).
+//! `RwLock` holds, and `~l`: it matters which of them comes first (see [`shares`](super::shares)). `~m7`: threads 0, 1 and 2 come to a
+//! `Barrier`, and `~o`: it matters in which order (see [`meetings`](super::meetings)).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,6 +16,20 @@ use super::Place;
 
 /// What the text of it begins with, behind a schedule.
 pub(crate) const OBSERVED: char = '~';
+
+/// What stands for them: of groups, what stands for the order, and before the threads.
+const ENDS: &str = "e";
+const READERS: (&str, char) = ("l", 'r');
+const MEMBERS: (&str, char) = ("o", 'm');
+
+/// Threads that do the same.
+#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Group {
+    /// One bit for each.
+    pub(super) threads: u64,
+    /// Does it matter in which order they do it?
+    pub(super) is_ordered: bool,
+}
 
 /// What the program looks at. Survives runs.
 #[derive(Default, Clone)]
@@ -30,10 +45,10 @@ pub(crate) struct Observed {
     is_told: bool,
     /// Does the program ask whether threads have ended?
     pub(super) ends: bool,
-    /// Threads that read what an `RwLock` holds: one bit for each.
-    pub(super) readers: u64,
-    /// Does it matter in which order they come and go?
-    pub(super) orders_readers: bool,
+    /// Threads that read what an `RwLock` holds.
+    pub(super) readers: Group,
+    /// Threads that come to a `Barrier`.
+    pub(super) members: Group,
 }
 
 fn address(place: Place) -> usize {
@@ -52,6 +67,29 @@ fn hash(place: Place) -> u32 {
 fn hexadecimal(text: &str) -> Option<u64> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_plain.then(|| u64::from_str_radix(text, 16).ok()).flatten()
+}
+
+impl Group {
+    /// As it is written behind a schedule.
+    fn write(self, (order, before): (&str, char), text: &mut String) {
+        // Who they are does not matter if their order does.
+        if self.is_ordered {
+            let _ = write!(text, "{OBSERVED}{order}");
+        } else if self.threads != 0 {
+            let _ = write!(text, "{OBSERVED}{before}{:x}", self.threads);
+        }
+    }
+
+    /// Is this a part of what is written that tells of it?
+    fn is_read<'t>(&mut self, (order, before): (&str, char), part: &'t str) -> Result<bool, &'t str> {
+        if part == order {
+            self.is_ordered = true;
+            return Ok(true);
+        }
+        let Some(threads) = part.strip_prefix(before) else { return Ok(false) };
+        self.threads = hexadecimal(threads).ok_or(part)?;
+        Ok(true)
+    }
 }
 
 impl Observed {
@@ -83,8 +121,10 @@ impl Observed {
         self.weak_hashes.extend(&other.weak_hashes);
         self.is_told |= other.is_told;
         self.ends |= other.ends;
-        self.readers |= other.readers;
-        self.orders_readers |= other.orders_readers;
+        for (group, other) in [(&mut self.readers, other.readers), (&mut self.members, other.members)] {
+            group.threads |= other.threads;
+            group.is_ordered |= other.is_ordered;
+        }
     }
 
     /// Nothing is observed.
@@ -94,7 +134,7 @@ impl Observed {
         self.hashes.clear();
         self.weak_hashes.clear();
         (self.is_told, self.ends) = (false, false);
-        (self.readers, self.orders_readers) = (0, false);
+        (self.readers, self.members) = (Group::default(), Group::default());
     }
 
     /// As it is written behind a schedule.
@@ -105,13 +145,10 @@ impl Observed {
             let _ = write!(text, "{OBSERVED}{weak}{hash:x}");
         }
         if self.ends {
-            let _ = write!(text, "{OBSERVED}e");
+            let _ = write!(text, "{OBSERVED}{ENDS}");
         }
-        if self.orders_readers {
-            let _ = write!(text, "{OBSERVED}l");
-        } else if self.readers != 0 {
-            let _ = write!(text, "{OBSERVED}r{:x}", self.readers);
-        }
+        self.readers.write(READERS, &mut text);
+        self.members.write(MEMBERS, &mut text);
         text
     }
 
@@ -119,16 +156,11 @@ impl Observed {
     /// wrong.
     pub(crate) fn read<'t>(&mut self, text: &'t str) -> Result<(), &'t str> {
         for part in text.split(OBSERVED) {
-            if part == "e" {
+            if part == ENDS {
                 self.ends = true;
                 continue;
             }
-            if part == "l" {
-                self.orders_readers = true;
-                continue;
-            }
-            if let Some(readers) = part.strip_prefix('r') {
-                self.readers = hexadecimal(readers).ok_or(part)?;
+            if self.readers.is_read(READERS, part)? || self.members.is_read(MEMBERS, part)? {
                 continue;
             }
             let number = part.strip_prefix('w').unwrap_or(part);
@@ -147,7 +179,7 @@ impl Observed {
 mod tests {
     use std::panic::Location;
 
-    use super::{OBSERVED, Observed};
+    use super::{Group, OBSERVED, Observed};
 
     #[test]
     fn what_was_written_is_read() {
@@ -157,27 +189,30 @@ mod tests {
         observed.observe(one, false);
         observed.observe(other, true);
         observed.ends = true;
-        observed.readers = 0x8000_0000_0000_0006;
+        observed.readers.threads = 0x8000_0000_0000_0006;
+        observed.members.threads = 7;
         let text = observed.text();
         let mut again = Observed::default();
         assert_eq!(again.read(text.strip_prefix(OBSERVED).unwrap_or_default()), Ok(()));
         assert!(again.is_observed(one) && !again.is_weak_observed(one), "{text}");
         assert!(again.is_observed(other) && again.is_weak_observed(other), "{text}");
         assert!(!again.is_observed(third) && again.ends, "{text}");
-        assert_eq!((again.readers, again.orders_readers), (observed.readers, false), "{text}");
+        assert_eq!((again.readers, again.members), (observed.readers, observed.members), "{text}");
         assert_eq!(again.text(), text);
-        // Who reads does not matter then.
-        observed.orders_readers = true;
+        // Who they are does not matter then.
+        (observed.readers.is_ordered, observed.members.is_ordered) = (true, true);
         let text = observed.text();
         let mut again = Observed::default();
         assert_eq!(again.read(text.strip_prefix(OBSERVED).unwrap_or_default()), Ok(()));
-        assert_eq!((again.readers, again.orders_readers), (0, true), "{text}");
+        let ordered = Group { threads: 0, is_ordered: true };
+        assert_eq!((again.readers, again.members), (ordered, ordered), "{text}");
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         let wrong = [("", ""), ("e~", ""), ("12~x", "x"), ("1ffffffff", "1ffffffff"), ("+1", "+1"), ("w", "w")];
-        let wrong_readers = [("r", "r"), ("r+1", "r+1"), ("r10000000000000000", "r10000000000000000"), ("lr", "lr")];
+        let wrong_readers =
+            [("r", "r"), ("r+1", "r+1"), ("r10000000000000000", "r10000000000000000"), ("lr", "lr"), ("m", "m")];
         for (text, part) in wrong.into_iter().chain(wrong_readers) {
             assert_eq!(Observed::default().read(text), Err(part), "{text}");
         }

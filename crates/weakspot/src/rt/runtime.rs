@@ -20,6 +20,7 @@ use super::calls::{Calls, Detail};
 use super::counts::Counts;
 use super::lane::{Happened, Lane, Operation};
 use super::local::Storage;
+use super::meetings::Meetings;
 use super::memory::Freed;
 use super::objects::Object;
 use super::script::Taken;
@@ -133,6 +134,7 @@ pub(crate) struct Runtime {
     pub(crate) state: RefCell<State>,
     pub(crate) storage: Storage,
     pub(crate) counts: RefCell<Counts>,
+    pub(super) meetings: RefCell<Meetings>,
     /// What readers of locks have of them.
     pub(super) shares: RefCell<Shares>,
     /// Markers of loops that were found to end by themselves. Survives runs.
@@ -194,6 +196,7 @@ impl Runtime {
             state: RefCell::new(state),
             storage: Storage::default(),
             counts: RefCell::new(counts),
+            meetings: RefCell::default(),
             shares: RefCell::default(),
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),

@@ -23,7 +23,6 @@
 use super::causality::Sync;
 use super::interlocked::Manner;
 use super::lane::{Effect, Lane, Operation};
-use super::objects::Object;
 use super::runtime::Runtime;
 use super::{Place, Step};
 
@@ -41,7 +40,6 @@ struct Share {
     /// The word of the lock.
     lock: u32,
     thread: u32,
-    object: u32,
     value: u64,
 }
 
@@ -62,12 +60,11 @@ impl Shares {
         self.all.clear();
         self.half.clear();
     }
+}
 
-    /// The lock that an object is a share of, and whose share it is.
-    fn of(&self, object: u32) -> Option<(u32, u32)> {
-        let share = self.all.iter().find(|share| share.object == object)?;
-        Some((share.lock, share.thread))
-    }
+/// Threads, by one bit for each.
+pub(super) fn threads_of(bits: u64) -> impl Iterator<Item = u32> {
+    (0..u64::BITS).filter(move |thread| bits & 1 << thread != 0)
 }
 
 impl Runtime {
@@ -78,7 +75,7 @@ impl Runtime {
 
     /// From now on it matters in which order readers come and go.
     pub(crate) fn order_readers(&self) {
-        self.counts.borrow_mut().observed.orders_readers = true;
+        self.counts.borrow_mut().observed.readers.is_ordered = true;
     }
 
     /// The same because a thread asks for it: everything begins anew.
@@ -94,25 +91,23 @@ impl Runtime {
     /// The current thread is one of those that read. If that is new, everything begins anew.
     fn note_reader(&self, place: Place) {
         let bit = 1 << self.thread.get();
-        if self.is_free() || self.counts.borrow().observed.readers & bit != 0 {
+        if self.is_free() || self.counts.borrow().observed.readers.threads & bit != 0 {
             return;
         }
         {
             let mut counts = self.counts.borrow_mut();
-            counts.observed.readers |= bit;
+            counts.observed.readers.threads |= bit;
             counts.found = true;
         }
         self.fail("a thread reads what a lock holds".to_owned(), place)
     }
 
     /// Which share that is.
-    fn share_of(&self, lock: u32, thread: u32, place: Place) -> usize {
-        let known = |shares: &Shares| shares.all.iter().position(|share| (share.lock, share.thread) == (lock, thread));
-        let found = known(&self.shares.borrow());
-        found.unwrap_or_else(|| {
-            let object = self.add_object(Object::new(0, place));
-            let all = &mut self.shares.borrow_mut().all;
-            all.push(Share { lock, thread, object, value: 0 });
+    fn share_of(&self, lock: u32, thread: u32) -> usize {
+        let all = &mut self.shares.borrow_mut().all;
+        let known = all.iter().position(|share| (share.lock, share.thread) == (lock, thread));
+        known.unwrap_or_else(|| {
+            all.push(Share { lock, thread, value: 0 });
             all.len() - 1
         })
     }
@@ -125,8 +120,8 @@ impl Runtime {
         sync: Sync,
         step: impl Fn(u64) -> Step,
     ) {
-        let share = self.share_of(lock, thread, place);
-        let object = self.shares.borrow().all[share].object;
+        let share = self.share_of(lock, thread);
+        let object = self.part(lock, u64::from(thread), place);
         let probe = |value: Option<u64>| {
             let value = value.unwrap_or_else(|| self.shares.borrow().all[share].value);
             let effect = match step(value) {
@@ -168,8 +163,8 @@ impl Runtime {
     fn readers_of(&self, lock: u32) -> impl Iterator<Item = u32> + use<> {
         let shares = self.shares.borrow();
         let own = shares.all.iter().filter(|share| share.lock == lock).fold(0, |all, share| all | 1 << share.thread);
-        let readers: u64 = self.counts.borrow().observed.readers | own;
-        (0..u64::BITS).filter(move |thread| readers & 1 << thread != 0)
+        let readers: u64 = self.counts.borrow().observed.readers.threads | own;
+        threads_of(readers)
     }
 
     /// Takes a lock whose word the current thread is about to take, and all shares. `begin` takes the word, and is given what that
@@ -227,22 +222,11 @@ impl Runtime {
 
     /// Does a reader wait for a writer that has not come far enough? Then this is no execution.
     pub(crate) fn is_kept_out_in_vain(&self) -> bool {
-        let shares = self.shares.borrow();
-        let is_share_of_half = |object| shares.of(object).is_some_and(|(lock, _)| shares.half.contains(&lock));
+        let (shares, state) = (self.shares.borrow(), self.state());
         let waits = |lane: &Lane| match lane.operation {
-            Operation::Rmw { object, .. } => lane.what == READS && is_share_of_half(object),
+            Operation::Rmw { object, .. } => lane.what == READS && shares.half.contains(&state.whole(object)),
             _ => false,
         };
-        !shares.half.is_empty() && self.state().lanes.iter().any(waits)
-    }
-
-    /// Is an object the word of a lock, or a share of it?
-    pub(super) fn is_part_of_lock(&self, object: u32, lock: u32) -> bool {
-        object == lock || self.shares.borrow().of(object).is_some_and(|(of, _)| of == lock)
-    }
-
-    /// The lock that an object is a part of: itself if it is no share.
-    pub(super) fn lock_of(&self, object: u32) -> u32 {
-        self.shares.borrow().of(object).map_or(object, |(lock, _)| lock)
+        !shares.half.is_empty() && state.lanes.iter().any(waits)
     }
 }

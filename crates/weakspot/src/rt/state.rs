@@ -27,8 +27,8 @@ pub(crate) struct State {
     /// Of the threads that are known.
     pub(super) numbers: ThreadNumbers,
     pub(crate) objects: Vec<Object>,
-    /// Objects that are gates, by what they belong to and its round.
-    pub(super) gates: FxHashMap<(u32, u64), u32>,
+    /// Objects that are parts of others and have no memory of their own, by what they belong to and a number.
+    pub(super) parts: FxHashMap<(u32, u64), u32>,
     /// Where atomics are.
     pub(crate) homes: Homes,
     /// The object of each cell.
@@ -69,7 +69,7 @@ impl State {
             spare_lanes: Vec::new(),
             numbers: FxHashMap::default(),
             objects: Vec::new(),
-            gates: FxHashMap::default(),
+            parts: FxHashMap::default(),
             homes: Homes::default(),
             bound: Vec::new(),
             causality: Causality::new(),
@@ -112,7 +112,7 @@ impl State {
         self.lanes.iter_mut().for_each(Lane::reset);
         self.give_back();
         self.objects.clear();
-        self.gates.clear();
+        self.parts.clear();
         self.seen_flags.clear();
         self.bound.clear();
         self.causality.reset();

@@ -227,8 +227,8 @@ impl State {
     /// What is no memory of its own goes with what it belongs to.
     fn add_parts(&self, scratch: &mut Scratch) {
         let flags = self.seen_flags.iter().map(super::poison::Seen::parts);
-        let gates = self.gates.iter().map(|(&(of, _), &gate)| (of, gate));
-        for (of, part) in flags.chain(gates) {
+        let parts = self.parts.iter().map(|(&(of, _), &part)| (of, part));
+        for (of, part) in flags.chain(parts) {
             let whole = scratch.objects.get(of as usize).copied();
             if let (Some((number @ 1.., _)), Some(part)) = (whole, scratch.objects.get_mut(part as usize)) {
                 *part = (number, 0);

@@ -76,7 +76,11 @@ impl Runtime {
         self.next_run();
         self.debts.set(0);
         self.counts.borrow_mut().reset();
-        self.shares.borrow_mut().reset(self.counts.borrow().observed.orders_readers);
+        {
+            let observed = &self.counts.borrow().observed;
+            self.shares.borrow_mut().reset(observed.readers.is_ordered);
+            self.meetings.borrow_mut().reset(observed.members);
+        }
         self.freed.release();
         self.mode.set(Mode::Explored);
         let body = self.body.clone();

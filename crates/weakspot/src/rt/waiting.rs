@@ -81,9 +81,12 @@ impl Runtime {
             };
             let _ = write!(text, "\n  {} {waits_for}, at {}", name_of(&state, number as u32), lane.place);
             if let Operation::Rmw { object, .. } = lane.operation {
-                let lock = self.lock_of(object);
-                let holders = holders(&state.log, |object| self.is_part_of_lock(object, lock));
+                let lock = state.whole(object);
+                let holders = holders(&state.log, |object| state.whole(object) == lock);
                 text.push_str(&describe_holders(&state, number, &holders));
+            }
+            if let Operation::Pass(gate) = lane.operation {
+                text.extend(self.describe_arrivals(state.whole(gate)));
             }
         }
         text

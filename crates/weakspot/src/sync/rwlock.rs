@@ -228,7 +228,6 @@ impl<T: ?Sized> RwLock<T> {
     fn begin_to_read(&self, place: Place) {
         match self.shared(place) {
             Some((runtime, lock)) => {
-                runtime.use_unseen(lock, self.word.stamp(), place);
                 runtime.begin_to_read(lock, place);
                 self.word.stamp().check_freed(runtime, place);
             }
@@ -249,7 +248,6 @@ impl<T: ?Sized> RwLock<T> {
         let what = "RwLock: end of read";
         match self.shared(place) {
             Some((runtime, lock)) => {
-                runtime.use_unseen(lock, self.word.stamp(), place);
                 runtime.end_to_read(lock, what, place);
                 self.word.stamp().check_freed(runtime, place);
             }

@@ -279,7 +279,7 @@ impl Machine<'_> {
                 let thread = &mut state.threads[me];
                 (thread.reads, thread.writes) = (false, false);
             }
-            Act::Meet if phase == 0 => {
+            Act::Meet { asks } if phase == 0 => {
                 state.arrived += 1;
                 if state.arrived < self.program.len() {
                     state.meets[me] = state.meetings;
@@ -287,13 +287,13 @@ impl Machine<'_> {
                     return Some(false);
                 }
                 (state.arrived, state.meetings) = (0, state.meetings + 1);
-                state.threads[me].notes.push(1);
+                state.threads[me].notes.extend(asks.then_some(1));
             }
-            Act::Meet => {
+            Act::Meet { asks } => {
                 if state.meetings == state.meets[me] {
                     return None;
                 }
-                state.threads[me].notes.push(0);
+                state.threads[me].notes.extend(asks.then_some(0));
             }
             Act::Set(value) | Act::GetOrInit(value, _) => return Self::initialise(state, me, act, value),
             Act::Send(value) | Act::TrySend(value) => return self.send(state, me, value, act == Act::Send(value)),

@@ -87,7 +87,10 @@ impl<'a> Own<'a> {
             }
             Act::Downgrade => self.reads = self.writes.take().map(RwLockWriteGuard::downgrade),
             Act::EndLock => (self.reads, self.writes) = (None, None),
-            Act::Meet => notes.push(u8::from(shared.barrier.wait().is_leader())),
+            Act::Meet { asks } => {
+                let met = shared.barrier.wait();
+                notes.extend(asks.then(|| u8::from(met.is_leader())));
+            }
             Act::Get => notes.push(shared.cell.get().copied().unwrap_or(NOTHING)),
             Act::Set(value) => notes.push(u8::from(shared.cell.set(value).is_ok())),
             Act::GetOrInit(value, location) => {

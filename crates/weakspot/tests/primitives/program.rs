@@ -33,7 +33,10 @@ pub enum Act {
     Downgrade,
     /// The lock is given back, if the thread has it.
     EndLock,
-    Meet,
+    /// Whether it came last is noted if it asks.
+    Meet {
+        asks: bool,
+    },
     Get,
     Set(u8),
     /// The closure looks at a location.
@@ -60,6 +63,19 @@ pub enum Act {
     Panic,
     AskPoison,
     ClearPoison,
+}
+
+const MEET: Act = Act::Meet { asks: true };
+
+impl Act {
+    fn does_not_ask(&mut self) {
+        *self = match *self {
+            Self::Meet { .. } => Self::Meet { asks: false },
+            Self::TryRead => Self::Read,
+            Self::TryWrite => Self::Write,
+            act => act,
+        }
+    }
 }
 
 pub type Program = Vec<Vec<Act>>;
@@ -102,7 +118,7 @@ fn acts(kind: Kind, me: usize, threads: usize, random: &mut Random) -> Vec<Act> 
             6 => vec![Act::Write, Act::Downgrade, plain(random), Act::EndLock],
             _ => vec![Act::Read, Act::EndLock],
         },
-        Kind::Barrier => vec![Act::Meet],
+        Kind::Barrier => vec![MEET],
         Kind::OnceLock => match choice {
             0..=2 => vec![Act::Get],
             3 | 4 => vec![Act::Set(value)],
@@ -174,9 +190,13 @@ fn with_threads(kind: Kind, random: &mut Random) -> (Kind, Program) {
         // Otherwise most of them wait for somebody who does not come.
         let meetings = 1 + random.below(2);
         for thread in &mut program {
-            thread.retain(|act| *act != Act::Meet);
-            (0..meetings).for_each(|_| thread.insert(random.below(thread.len() + 1), Act::Meet));
+            thread.retain(|act| *act != MEET);
+            (0..meetings).for_each(|_| thread.insert(random.below(thread.len() + 1), MEET));
         }
+    }
+    // If nobody asks, orders of readers and of those who meet are not explored.
+    if matches!(kind, Kind::Barrier | Kind::RwLock) && random.below(2) == 0 {
+        program.iter_mut().flatten().for_each(Act::does_not_ask);
     }
     let is_wider = kind == Kind::Channel(Some(1)) && random.below(3) == 0;
     (if is_wider { Kind::Channel(Some(2)) } else { kind }, program)
