@@ -61,7 +61,8 @@ pub(crate) fn path(file: &str) -> Option<PathBuf> {
     if file_of_doc_test() == Some(file) { None } else { find(file) }
 }
 
-fn with_file<R>(file: &str, read: impl FnOnce(&[String]) -> R) -> Option<R> {
+/// Something of the lines of a file, if they are those that places name.
+pub(crate) fn with_file<R>(file: &str, read: impl FnOnce(&[String]) -> R) -> Option<R> {
     if file_of_doc_test() == Some(file) {
         return None;
     }

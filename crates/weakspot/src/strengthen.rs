@@ -95,6 +95,8 @@ pub struct Suggestion {
     pub releases: bool,
     /// The line as it should read (or the one to put before it), if the source is there and says the ordering.
     pub line: Option<String>,
+    /// Which line that is: that of the place, or another one if what stands there takes several lines.
+    pub row: u32,
     /// The test was run with all suggestions in place, and nothing that fails was found any more.
     pub tried: bool,
     /// And everything was looked at.
@@ -370,8 +372,10 @@ fn suggestions(set: &[Candidate], clauses: &[Vec<Candidate>], model: MemoryModel
     let then_fails = if let Proof::FailsOtherwise(how) = proof { Some(how) } else { None };
     let suggestion = |candidate: &Candidate| {
         let place = SourcePlace::from(candidate.place);
+        let new = rewritten(&place, candidate.change);
         Suggestion {
-            line: rewritten(&place, candidate.change),
+            row: new.as_ref().map_or(place.line, |new| new.row),
+            line: new.map(|new| new.text),
             place,
             what: candidate.what,
             change: candidate.change,

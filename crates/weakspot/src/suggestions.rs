@@ -16,7 +16,7 @@
 //! | `late` | a store that may come late: its file, line, column; what overtakes it (`load`, …), and its file, line, column |
 //! | `clause` | the changes that follow make one execution impossible that must go: one of them has to be made |
 //! | `helps` | the changes that follow were tried out together: `proved`, or `seen` if not everything was explored |
-//! | `change` | `SeqCst`, `Release`, `Acquire`, `AcqRel`, `AcquireOnFailure` or `FenceBefore`; file, line, column; `ordering` or `call` (does it say its ordering?); the path of the file and the line as it should read, or the one to put before it, if these are known |
+//! | `change` | `SeqCst`, `Release`, `Acquire`, `AcqRel`, `AcquireOnFailure` or `FenceBefore`; file, line, column; `ordering` or `call` (does it say its ordering?); the path of the file, the line as it should read, or the one to put before it, and its number, if these are known |
 //! | `end` | |
 
 use std::ffi::OsString;
@@ -120,8 +120,8 @@ fn change(text: &mut String, candidate: &Candidate) {
     let [file, at, column] = fields(&place);
     let says = if candidate.says_ordering() { "ordering" } else { "call" };
     let path = source::path(&place.file).map(|path| path.display().to_string()).unwrap_or_default();
-    let new = rewritten(&place, candidate.change).unwrap_or_default();
-    line(text, &["change", candidate.change.name(), &file, &at, &column, says, &path, &new]);
+    let (row, new) = rewritten(&place, candidate.change).map(|new| (new.row.to_string(), new.text)).unwrap_or_default();
+    line(text, &["change", candidate.change.name(), &file, &at, &column, says, &path, &new, &row]);
 }
 
 /// Why a model is not as it should be, or not known to be.

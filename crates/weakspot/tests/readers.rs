@@ -361,9 +361,9 @@ fn what_can_be_seen_does_not_depend_on_whether_readers_are_told_apart() {
             };
             let ((apart, told), (together, report)) = (outcome(true), outcome(false));
             assert!(report.failure.is_none(), "{seed}: {report}");
-            // Nothing can fail here, but with more executions more is tried out before that is known.
+            // An order of readers may be what a late store turns round, and nobody has seen it.
             let is_safe = |report: &Report| report.verdict == Verdict::Safe;
-            assert_eq!(is_safe(&report), is_safe(&told), "{seed} {program:?}\n{report}\n{told}");
+            assert!(is_safe(&report) || !is_safe(&told), "{seed} {program:?}\n{report}\n{told}");
             assert!(report.executions <= told.executions, "{seed}: {} {}", report.executions, told.executions);
             // With store buffers what is tried out besides SC differs, so that only SC's results have to be the same.
             if report.verdict == Verdict::Safe {

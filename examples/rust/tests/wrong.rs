@@ -184,3 +184,53 @@ fn one_fence_for_two_models() {
         });
     }
 }
+
+/// Announces oneself in one of two ways, and looks at the other in both, in lines that are not long.
+#[rustfmt::skip]
+fn announce_slowly(mine: &[AtomicUsize; 2], other: &[AtomicUsize; 2], first: bool) -> bool {
+    if first { mine[0].store(1, Relaxed) } else { mine[1].store(1, Relaxed) }
+    let is_free = other[0]
+        .load(Relaxed)
+        == 0;
+    is_free && other[1].load(Relaxed) == 0
+}
+
+/// One thread writes data and claims them, the other one reads them.
+#[rustfmt::skip]
+fn claim() {
+    let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let theirs = Arc::clone(&shared);
+    let writer = thread::spawn(move || {
+        theirs.0.store(42, Relaxed);
+        theirs
+            .1
+            .compare_exchange(
+                0,
+                1, // Relaxed, (
+                Relaxed,
+                Relaxed,
+            )
+            .unwrap();
+    });
+    if shared.1.load(Acquire) == 1 {
+        assert_eq!(shared.0.load(Relaxed), 42, "no data");
+    }
+    writer.join().unwrap();
+}
+
+#[test]
+#[ignore = "wrong on purpose"]
+fn over_several_lines() {
+    weakspot::model(claim);
+    for first in [false, true] {
+        weakspot::model(move || {
+            let new = || [AtomicUsize::new(0), AtomicUsize::new(0)];
+            let flags = Arc::new([new(), new()]);
+            let theirs = Arc::clone(&flags);
+            let they = thread::spawn(move || announce_slowly(&theirs[1], &theirs[0], first));
+            let we = announce_slowly(&flags[0], &flags[1], first);
+            let both = they.join().unwrap() && we;
+            assert!(!both, "both are in");
+        });
+    }
+}

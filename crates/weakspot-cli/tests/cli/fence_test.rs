@@ -66,6 +66,31 @@ tried: with this made at run time, no execution of the test fails
 }
 
 #[test]
+fn calls_that_take_several_lines_are_in_the_diff() {
+    let run = wrong("over_several_lines", &["--model", "pso", "--json"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let answer: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let diff = answer["diff"].as_str().unwrap();
+    let changed: Vec<&str> = diff.lines().filter(|line| line.starts_with(['+', '-'])).skip(2).collect();
+    let expected = ["+    fence(Ordering::SeqCst);", "+                Release,", "-                Relaxed,"];
+    assert_eq!(changed, expected, "{diff}");
+    let (fence, ordering) = (&answer["fences"][0], &answer["fences"][1]);
+    assert_eq!(
+        (&fence["line"], &ordering["line"]),
+        (&"    fence(Ordering::SeqCst);".into(), &"                Release,".into())
+    );
+    // The fence stands before the whole statement, and what has an ordering to change is the call.
+    let statement = line_of("    let is_free = other[0]");
+    let (exchange, success) = (line_of(".compare_exchange("), line_of("// Relaxed, (") + 1);
+    let at = |place: &serde_json::Value| place["line"].as_u64().unwrap();
+    assert_eq!(
+        (at(&fence["place"]), at(&fence["after"]), fence["row"].as_u64()),
+        (statement + 1, statement - 1, Some(statement))
+    );
+    assert_eq!((at(&ordering["place"]), ordering["row"].as_u64()), (exchange, Some(success)));
+}
+
+#[test]
 fn orderings_that_prevent_a_data_race_are_changes_like_others() {
     let run =
         in_examples(&["fence", "--test", "hands_over", "--model", "pso", "--json", "--", "--test", "race_suggestions"]);

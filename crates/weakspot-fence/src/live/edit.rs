@@ -8,7 +8,7 @@ use super::record::{Change, Strengthening};
 pub fn edited(text: &str, changes: &[&Change]) -> String {
     let mut edited = String::with_capacity(text.len());
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        let here = |change: &&&Change| change.place.line as usize == index + 1;
+        let here = |change: &&&Change| change.row as usize == index + 1;
         let here: Vec<&Change> = changes.iter().filter(here).copied().collect();
         let content = line.trim_end_matches(['\r', '\n']);
         let end = &line[content.len()..];
@@ -54,7 +54,7 @@ mod tests {
 
     fn change(how: Strengthening, line: u32, new: &str) -> Change {
         let place = CodePlace { file: "a.rs".to_owned(), line, column: 1 };
-        Change { place, how, says_ordering: true, path: None, line: Some(new.to_owned()) }
+        Change { place, how, says_ordering: true, path: None, line: Some(new.to_owned()), row: line }
     }
 
     #[test]

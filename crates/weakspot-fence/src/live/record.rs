@@ -73,6 +73,8 @@ pub struct Change {
     pub path: Option<String>,
     /// The line as it should read, or the one to put before it.
     pub line: Option<String>,
+    /// Which line that is: that of the place, or another one if what stands there takes several lines.
+    pub row: u32,
 }
 
 /// What the library says of a model.
@@ -243,7 +245,7 @@ fn late(fields: &[&str]) -> Option<Late> {
 }
 
 fn change(fields: &[&str]) -> Option<Change> {
-    let [how, file, line, column, says, path, new] = fields else { return None };
+    let [how, file, line, column, says, path, new, more @ ..] = fields else { return None };
     let known = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
     Some(Change {
         place: place(&[file, line, column])?,
@@ -251,6 +253,8 @@ fn change(fields: &[&str]) -> Option<Change> {
         says_ordering: *says == "ordering",
         path: known(path),
         line: known(new),
+        // A library that does not say it only knows lines of places.
+        row: parsed(more.first().filter(|row| !row.is_empty()).unwrap_or(line))?,
     })
 }
 

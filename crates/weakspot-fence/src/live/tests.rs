@@ -9,7 +9,7 @@ fn place(line: u32) -> CodePlace {
 }
 
 fn change(line: u32) -> Change {
-    Change { place: place(line), how: Strengthening::SeqCst, says_ordering: true, path: None, line: None }
+    Change { place: place(line), how: Strengthening::SeqCst, says_ordering: true, path: None, line: None, row: line }
 }
 
 fn model(number: u32, verdict: ModelVerdict) -> Model {

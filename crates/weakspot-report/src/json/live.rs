@@ -24,6 +24,9 @@ pub struct Strengthened<'a> {
     /// The line as it should read; for `fence`, the one to put before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<&'a str>,
+    /// Which line that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<u32>,
     /// Which reordering it stops, in one sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

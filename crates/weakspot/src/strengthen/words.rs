@@ -8,7 +8,7 @@ use crate::failure::SourcePlace;
 impl Suggestion {
     /// The change, with the line as it should read.
     fn in_words(&self) -> String {
-        let Self { place, what, change, line, .. } = self;
+        let Self { place, what, change, line, row, .. } = self;
         let mut text = match (change, self.says_ordering) {
             (Change::SeqCst, true) if self.releases => format!(
                 "use `Ordering::SeqCst` for the {what} at {place}, or `Ordering::Release` and put `fence(SeqCst)` after it"
@@ -32,7 +32,7 @@ impl Suggestion {
             (Change::FenceBefore, _) => format!("put `fence(SeqCst)` before the load at {place}"),
         };
         if let Some(line) = line {
-            let _ = write!(text, "\n{:>5} + {line}", place.line);
+            let _ = write!(text, "\n{row:>5} + {line}");
         }
         text
     }

@@ -99,9 +99,9 @@ impl Sources {
         Self(files)
     }
 
-    fn line(&self, place: &CodePlace, back: usize) -> Option<&str> {
-        let index = (place.line as usize).checked_sub(1 + back)?;
-        self.0.get(&place.file)?.lines().nth(index)
+    /// A line of the file that a place is in.
+    fn line(&self, place: &CodePlace, row: u32) -> Option<&str> {
+        self.0.get(&place.file)?.lines().nth(row.checked_sub(1)? as usize)
     }
 }
 
@@ -187,7 +187,7 @@ impl Answer<'_> {
         let left_out = if diff.is_empty() { "" } else { "; not in the diff" };
         for change in changes {
             let reason = self.reason(change).map(|reason| format!(": {reason}")).unwrap_or_default();
-            let line = self.sources.line(&change.place, 0).filter(|_| change.line.is_none());
+            let line = self.sources.line(&change.place, change.place.line).filter(|_| change.line.is_none());
             let line = line.map(|line| format!(" (`{}`{left_out})", line.trim())).unwrap_or_default();
             bullet(&mut text, &format!("{}{line}{reason}", words::change(change, self.releases(change))), &output.out);
         }
@@ -308,23 +308,26 @@ impl Answer<'_> {
             | Strengthening::Acquire
             | Strengthening::AcqRel
             | Strengthening::AcquireOnFailure => operation.clone(),
-            Strengthening::Release | Strengthening::FenceBefore => self.before(&change.place),
+            Strengthening::Release => self.before(&change.place, change.place.line),
+            Strengthening::FenceBefore => self.before(&change.place, change.row),
         };
         json::Strengthened {
             after,
             kind,
             place: operation,
             change: name,
-            source: self.sources.line(&change.place, 0).map(str::to_owned),
+            source: self.sources.line(&change.place, change.place.line).map(str::to_owned),
             line: change.line.as_deref(),
+            row: change.line.as_ref().map(|_| change.row),
             reason: self.reason(change),
         }
     }
 
-    /// The end of the line before a place.
-    fn before<'p>(&self, at: &'p CodePlace) -> json::Place<'p> {
-        let length = self.sources.line(at, 1).map_or(0, |line| line.chars().count() as u32);
-        json::Place { line: at.line.saturating_sub(1), column: length + 1, ..place(at) }
+    /// The end of the line before this one, which is that of a place or one of the same statement.
+    fn before<'p>(&self, at: &'p CodePlace, row: u32) -> json::Place<'p> {
+        let above = row.saturating_sub(1);
+        let length = self.sources.line(at, above).map_or(0, |line| line.chars().count() as u32);
+        json::Place { line: above, column: length + 1, ..place(at) }
     }
 }
 
