@@ -35,9 +35,9 @@ use crate::builder::Builder;
 use crate::judge::{Judge, Part};
 use crate::model::{explore, explore_part, may_go_on};
 use crate::report::Bound;
+use crate::rt::numbers::ThreadNumbers;
 use crate::rt::observed::Observed;
 use crate::rt::runtime::{MOST_WORKERS, Runtime};
-use crate::rt::state::ThreadNumbers;
 pub(crate) use automatic::{Busy, are_automatic, search_alone_at_first};
 
 /// Executions that one worker explores before there are others.

@@ -11,6 +11,7 @@ use crate::endless::{longest_loop, too_many_events, waits_in_run};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::parse_schedule;
 use crate::report::{Bound, Report, Verdict};
+use crate::rt::numbers::{self, PARENTS};
 use crate::rt::observed::{OBSERVED, Observed};
 use crate::rt::panics;
 use crate::rt::runtime::Runtime;
@@ -100,15 +101,17 @@ fn parse_which(text: &str) -> Option<Which> {
     Some(Which { number: number.parse().ok()?, line })
 }
 
-/// A schedule with what is observed in it.
+/// A schedule with what is observed in it, and who starts which thread.
 pub(crate) fn with_observed(schedule: &str, runtime: &Runtime) -> String {
-    format!("{schedule}{}", runtime.counts.borrow().observed.text())
+    format!("{schedule}{}{}", runtime.counts.borrow().observed.text(), runtime.parents_text())
 }
 
 /// A schedule.
 struct Schedule {
     trial: Trial,
     observed: Observed,
+    /// Who starts which thread, if that is said.
+    parents: Vec<u32>,
 }
 
 /// The moves of a run.
@@ -151,9 +154,13 @@ fn parse(schedule: &str) -> Result<Schedule, String> {
         Some((schedule, text)) => (schedule, Some(text)),
         None => (schedule, None),
     };
-    let mut observed = Observed::default();
-    if let Some(text) = text {
-        observed.read(text).map_err(|part| format!("`{OBSERVED}{part}` is no place"))?;
+    let (mut observed, mut parents) = (Observed::default(), Vec::new());
+    for part in text.into_iter().flat_map(|text| text.split(OBSERVED)) {
+        let understood = match part.strip_prefix(PARENTS) {
+            Some(text) => numbers::parse_parents(text).map(|read| parents = read),
+            None => observed.read(part).ok(),
+        };
+        understood.ok_or_else(|| format!("`{OBSERVED}{part}` is neither a place nor a list of threads"))?;
     }
     let (name, moves) = schedule.split_once(':').ok_or("it does not begin with sc:, tso: or pso:")?;
     if model_asked_for(schedule).is_none() {
@@ -162,7 +169,7 @@ fn parse(schedule: &str) -> Result<Schedule, String> {
     let model = model_of(name).unwrap_or(MemoryModel::Sc);
     let (stop, moves) = parse_stop(moves);
     let moves = parse_schedule(moves.trim_end_matches(GOES_ON)).map_err(|part| format!("`{part}` is no step"))?;
-    Ok(Schedule { trial: Trial { model, moves, stop, goes_on }, observed })
+    Ok(Schedule { trial: Trial { model, moves, stop, goes_on }, observed, parents })
 }
 
 pub(crate) fn replay(builder: &Builder, runtime: &Runtime, schedule: &str, start: Instant) -> Report {
@@ -240,6 +247,7 @@ pub(crate) fn goes_well(runtime: &Runtime, steps: &mut Vec<Repeated>) -> bool {
 /// Runs the moves; once more if they lead to something that is observed and was not known to be.
 fn run_until_known(builder: &Builder, runtime: &Runtime, schedule: &Schedule) -> Option<Failure> {
     runtime.counts.borrow_mut().observed.extend(&schedule.observed);
+    runtime.number_threads(&schedule.parents);
     loop {
         let failure = run(builder, runtime, &schedule.trial);
         if !std::mem::take(&mut runtime.counts.borrow_mut().found) {

@@ -243,8 +243,7 @@ fn a_violation_beside_a_barrier_is_found_and_replayed() {
     let text = report.to_string();
     // One line for each that comes, and one where it goes on.
     assert_eq!(text.matches("Barrier::wait: all are there").count(), 4, "{text}");
-    let replay =
-        text.split("WEAKSPOT_REPLAY=").nth(1).unwrap().split(' ').next().unwrap().trim_matches('\'').to_owned();
+    let replay = report.replay().unwrap().to_owned();
     assert!(replay.contains("~m3"), "who comes to barriers is a part of it: {replay}");
     let again = Builder { replay: Some(replay), ..Builder::default() }.check(body);
     assert!(again.to_string().contains("nobody has seen anything"), "{again}");

@@ -394,8 +394,7 @@ fn a_violation_beside_a_lock_is_found_and_replayed() {
     let report = check(body);
     assert_eq!(report.verdict, Verdict::Harmful, "{report}");
     let text = report.to_string();
-    let replay =
-        text.split("WEAKSPOT_REPLAY=").nth(1).unwrap().split(' ').next().unwrap().trim_matches('\'').to_owned();
+    let replay = report.replay().unwrap().to_owned();
     assert!(replay.contains("~r3"), "who reads is a part of it: {replay}");
     let again = Builder { replay: Some(replay), ..Builder::default() }.check(body);
     assert_eq!(again.verdict, Verdict::Failed, "{again}");

@@ -21,6 +21,36 @@ fn replayed(report: &Report, body: impl Fn() + Send + Sync + 'static) -> Report 
     again
 }
 
+#[test]
+fn threads_have_the_numbers_that_they_had() {
+    // The explorer finds the second thread of the first one before the thread of that.
+    for model in [MemoryModel::Sc, MemoryModel::Tso] {
+        let body = || {
+            let x = Arc::new(AtomicUsize::new(0));
+            let (theirs, y) = (Arc::clone(&x), Arc::new(AtomicUsize::new(0)));
+            let parent = thread::spawn(move || {
+                let child = thread::spawn(move || theirs.store(1, SeqCst));
+                child.join().unwrap();
+            });
+            let seen = x.load(SeqCst);
+            let also = Arc::clone(&y);
+            let other = thread::spawn(move || also.store(1, SeqCst));
+            parent.join().unwrap();
+            other.join().unwrap();
+            assert_eq!(seen, 0, "seen");
+        };
+        let report = on(model).check(body);
+        assert!(report.replay().unwrap().ends_with("~t0.0.1"), "{report}");
+        let again = replayed(&report, body);
+        for report in [&report, &again] {
+            assert!(report.to_string().contains("spawn thread 3"), "{report}");
+        }
+    }
+    // If only the first thread starts others there is nothing to say.
+    let report = on(MemoryModel::Tso).check(|| thread::spawn(|| panic!("at once")).join().unwrap());
+    assert!(!report.replay().unwrap().contains('~'), "{report}");
+}
+
 struct Plain(UnsafeCell<usize>);
 
 // SAFETY: the tests want to see the races.
@@ -264,7 +294,13 @@ fn what_is_observed_is_so_again() {
 
 #[test]
 fn a_schedule_with_a_wrong_end_is_none() {
-    for (schedule, wrong) in [("sc:0.1~", "`~`"), ("sc:0~12~q", "`~q`"), ("sc:0@x", "`0@x`"), ("sc:0@2@", "`0@2@`")] {
+    for (schedule, wrong) in [
+        ("sc:0.1~", "`~`"),
+        ("sc:0~12~q", "`~q`"),
+        ("sc:0~t0.2", "`~t0.2`"),
+        ("sc:0@x", "`0@x`"),
+        ("sc:0@2@", "`0@2@`"),
+    ] {
         let report = Builder { replay: Some(schedule.to_owned()), ..Builder::default() }.check(|| {});
         let text = report.to_string();
         assert!(text.contains("is not a schedule of weakspot") && text.contains(wrong), "{schedule}: {text}");

@@ -19,6 +19,7 @@
 //! | `counts` | reference counts, which are events only where the program can see them |
 //! | `causality` | happens-before of the C11 orderings; data races |
 //! | `finish` | what becomes of a run that is given up |
+//! | `numbers` | which thread is which |
 //! | `meetings` | threads that come to a `Barrier`, whose order nobody sees |
 //! | `shares` | readers of an `RwLock`, whose order nobody sees |
 //! | `word` | state words with blocking updates: what locks and channels are made of |
@@ -83,6 +84,7 @@ pub(crate) mod lane;
 mod local;
 mod meetings;
 mod memory;
+pub(crate) mod numbers;
 pub(crate) mod objects;
 pub(crate) mod observed;
 pub(crate) mod ordinary;

@@ -506,29 +506,6 @@ impl Runtime {
         let after_change = lane.has_changed.take();
         state.log.push(Happened { thread: thread as u32, operation, what, place, result, written, after_change });
     }
-
-    /// The number of a thread that the current one starts.
-    pub(crate) fn number_child(&self, place: Place) -> Result<u32, usize> {
-        let parent = self.thread.get();
-        let mut state = self.state();
-        let nth = state.lanes[parent as usize].started;
-        state.lanes[parent as usize].started += 1;
-        if let Some(&known) = state.numbers.get(&(parent, nth)) {
-            return Ok(known);
-        }
-        if state.lanes.len() >= self.max_threads {
-            return Err(self.max_threads);
-        }
-        if self.threads_are_known.get() {
-            drop(state);
-            self.get_in_the_way(place);
-            state = self.state();
-        }
-        let number = state.lanes.len() as u32;
-        state.numbers.insert((parent, nth), number);
-        state.widen(number as usize + 1);
-        Ok(number)
-    }
 }
 
 impl Drop for Runtime {

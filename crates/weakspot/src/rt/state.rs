@@ -8,15 +8,13 @@ use super::causality::Causality;
 use super::kept::Kept;
 use super::lane::{Happened, Lane};
 use super::memory::Birth;
+use super::numbers::ThreadNumbers;
 use super::objects::Object;
 use super::poison;
 use super::script::Script;
 use super::slot::Homes;
 use super::suspects::{self, Suspect, Unseen};
 use super::tracked::Unfinished;
-
-/// The number of a thread by its parent and how many that had started before.
-pub(crate) type ThreadNumbers = FxHashMap<(u32, u32), u32>;
 
 /// What changes during a run.
 pub(crate) struct State {

@@ -10,26 +10,10 @@ use weakspot_model::buffer::MemoryModel;
 use super::Place;
 use super::observed::Observed;
 use super::runtime::{Body, Company, Runtime};
-use super::state::ThreadNumbers;
 use crate::failure::SourcePlace;
 use crate::strengthen::Change;
 
 impl Runtime {
-    /// The numbers of all threads that any run has started.
-    pub(crate) fn thread_numbers(&self) -> ThreadNumbers {
-        self.state().numbers.clone()
-    }
-
-    /// The same, as another worker knows them.
-    pub(crate) fn know_threads(&self, numbers: &ThreadNumbers) {
-        if self.threads_are_known.replace(true) {
-            return;
-        }
-        let mut state = self.state();
-        state.numbers.clone_from(numbers);
-        state.widen(numbers.len() + 1);
-    }
-
     /// A runtime that explores a part of this one's model.
     pub(crate) fn for_worker(&self, worker: usize) -> Worker {
         Worker {
