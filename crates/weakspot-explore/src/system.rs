@@ -343,6 +343,11 @@ pub trait System {
         false
     }
 
+    /// May the thread rest at a [`Pending::Await`] for ever? Nothing is wrong then.
+    fn may_stay(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
     /// Has the thread passed the marker because a wait was over after some time?
     fn has_timed_out(&self, _thread: ThreadId) -> bool {
         false

@@ -27,6 +27,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::reclaim::{self, Tried};
 use crate::replay::GOES_ON;
 use crate::report::Violation;
+use crate::rt::channels::Closing;
 use crate::rt::runtime::Runtime;
 use crate::rt::suspects::LateUse;
 use crate::rt::system::Live;
@@ -271,6 +272,11 @@ impl Search<'_, '_> {
             self.roused.push(self.moves.len());
         }
         let failure = match rest? {
+            // Everything begins anew.
+            Rest::Deadlock | Rest::Livelock if self.runtime.is_closing_awaited() => {
+                self.runtime.see_closing(Closing::Awaited);
+                return Some(Ended::GivenUp);
+            }
             // This is no execution.
             Rest::Deadlock | Rest::Livelock if self.runtime.is_kept_out_in_vain() => return Some(Ended::Well),
             Rest::Complete => match self.runtime.end_run() {

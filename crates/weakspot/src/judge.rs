@@ -24,6 +24,7 @@ use crate::reclaim::{self, Tried};
 use crate::repetition::{self, Execution};
 use crate::replay::GOES_ON;
 use crate::report::{Bound, Report, Violation};
+use crate::rt::channels::Closing;
 use crate::rt::lane::Happened;
 use crate::rt::runtime::{LoopsLeftOut, Runtime};
 use crate::rt::spare::SpareLineariser;
@@ -459,6 +460,10 @@ impl Visitor<Live<'_>> for Judge<'_> {
         let runtime = system.runtime;
         if self.first.len() < repetition::MOST_EXECUTIONS {
             self.first.push(Execution::of_run(runtime));
+        }
+        if ending != Ending::Complete && runtime.is_closing_awaited() {
+            runtime.see_closing(Closing::Awaited);
+            return ControlFlow::Break(());
         }
         let failure = match ending {
             Ending::Complete => {

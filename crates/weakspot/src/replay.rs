@@ -11,7 +11,8 @@ use crate::endless::{longest_loop, too_many_events, waits_in_run};
 use crate::failure::{Failure, FailureKind};
 use crate::impact::parse_schedule;
 use crate::report::{Bound, Report, Verdict};
-use crate::rt::numbers::{self, PARENTS};
+use crate::rt::channels::Closing;
+use crate::rt::numbers::{self, PARENTS, Parent};
 use crate::rt::observed::{OBSERVED, Observed};
 use crate::rt::panics;
 use crate::rt::runtime::Runtime;
@@ -111,7 +112,7 @@ struct Schedule {
     trial: Trial,
     observed: Observed,
     /// Who starts which thread, if that is said.
-    parents: Vec<u32>,
+    parents: Vec<Parent>,
 }
 
 /// The moves of a run.
@@ -330,6 +331,10 @@ fn run_moves(builder: &Builder, runtime: &Runtime, trial: &Trial) -> Option<Fail
         Rest::Complete => runtime.end_run(),
         Rest::Failed(thread) => {
             Some(runtime.failure.take().unwrap_or_else(|| panics::take_failure(runtime, thread as u32, None)))
+        }
+        Rest::Deadlock | Rest::Livelock if runtime.is_closing_awaited() => {
+            runtime.see_closing(Closing::Awaited);
+            None
         }
         Rest::Deadlock | Rest::Livelock if runtime.is_kept_out_in_vain() => None,
         Rest::Deadlock => Some(runtime.deadlock()),

@@ -223,6 +223,8 @@ impl<'b, 'r> Search<'b, 'r> {
         let judge = Judge::new(builder, start);
         // A writer has to have all of a lock at once, or nothing.
         runtime.order_readers();
+        // A closer that is late is met as it is.
+        runtime.order_senders();
         Self {
             builder,
             runtime,

@@ -74,7 +74,12 @@ impl Timeline {
         for &wait in &state.endless {
             put_endless(wait, &mut happened);
         }
-        let moments = happened.iter().filter_map(moment).collect();
+        let is_hidden = |thread: u32| state.lanes[thread as usize].is_hidden;
+        let is_shown = |happened: &&Happened| match happened.operation {
+            Operation::Spawn { child, .. } => !is_hidden(child),
+            _ => !is_hidden(happened.thread),
+        };
+        let moments = happened.iter().filter(is_shown).filter_map(moment).collect();
         Self { moments, threads }
     }
 

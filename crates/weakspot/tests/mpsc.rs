@@ -38,7 +38,7 @@ fn the_order_of_two_senders_is_explored() {
             thread.join().unwrap();
         }
     });
-    assert_eq!(report.executions, 4, "who sends first, and who drops the last sender");
+    assert_eq!(report.executions, 2, "who sends first");
 }
 
 #[test]

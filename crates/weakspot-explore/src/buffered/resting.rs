@@ -144,6 +144,7 @@ impl<S: System> Buffered<'_, S> {
             match self.pending(thread) {
                 Pending::Failed => return Some(Rest::Failed(thread)),
                 Pending::Ended | Pending::Absent => {}
+                Pending::Await(_) if self.system.may_stay(ThreadId::new(thread)) && !self.can_step(thread) => {}
                 _ => {
                     all_ended = false;
                     idle |= self.lanes[thread].idle_at == self.version || self.waits_with_timeout(thread);

@@ -23,6 +23,7 @@ impl<S: System> Explorer<'_, S> {
                     Pending::Pruned => Ending::Blocked,
                     Pending::Bounded => Ending::Bounded,
                     Pending::Spinning => Ending::Spinning,
+                    Pending::Await(_) if self.system.may_stay(ThreadId::new(thread)) => Ending::Complete,
                     Pending::Await(_) => Ending::Deadlock,
                     _ => Ending::Complete,
                 }

@@ -207,6 +207,8 @@ pub(crate) struct Lane {
     pub(crate) plains: u32,
     /// Threads it has started in this run.
     pub(crate) started: u32,
+    /// The same, of hidden ones.
+    pub(crate) started_hidden: u32,
     pub(crate) name: Option<String>,
     /// The object that is written when the thread ends.
     pub(crate) end: u32,
@@ -234,6 +236,8 @@ pub(crate) struct Lane {
     pub(crate) timed: Vec<(Place, u32)>,
     /// Since its last event it may have changed memory that no event tells of.
     pub(crate) has_changed: Cell<bool>,
+    /// It is no thread of the program: see [`channels`](super::channels).
+    pub(crate) is_hidden: bool,
 }
 
 impl Lane {
@@ -255,6 +259,7 @@ impl Lane {
             joined: 0,
             plains: 0,
             started: 0,
+            started_hidden: 0,
             name: None,
             end: 0,
             parking: None,
@@ -269,6 +274,7 @@ impl Lane {
             issued: Vec::new(),
             timed: Vec::new(),
             has_changed: Cell::new(false),
+            is_hidden: false,
         }
     }
 
@@ -281,6 +287,7 @@ impl Lane {
         self.joined = 0;
         self.plains = 0;
         self.started = 0;
+        self.started_hidden = 0;
         self.name = None;
         self.parking = None;
         self.last_owner_of = None;
@@ -294,6 +301,7 @@ impl Lane {
         self.issued.clear();
         self.timed.clear();
         self.has_changed.set(false);
+        self.is_hidden = false;
     }
 }
 

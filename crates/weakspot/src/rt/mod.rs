@@ -20,6 +20,7 @@
 //! | `causality` | happens-before of the C11 orderings; data races |
 //! | `finish` | what becomes of a run that is given up |
 //! | `numbers` | which thread is which |
+//! | `channels` | who sees that the senders of a channel are gone |
 //! | `meetings` | threads that come to a `Barrier`, whose order nobody sees |
 //! | `shares` | readers of an `RwLock`, whose order nobody sees |
 //! | `word` | state words with blocking updates: what locks and channels are made of |
@@ -72,6 +73,7 @@
 mod anew;
 mod calls;
 pub(crate) mod causality;
+pub(crate) mod channels;
 pub(crate) mod counts;
 mod debts;
 pub(crate) mod finish;

@@ -5,7 +5,8 @@
 //! written behind the schedule, each as a hash of the name of its file, its line and its column: `~1f00ba2c`, with `w` before it
 //! if weak pointers count. `~e`: the program asks whether threads have ended. `~r6`: threads 1 and 2 (one bit each) read what an
 //! `RwLock` holds, and `~l`: it matters which of them comes first (see [`shares`](super::shares)). `~m7`: threads 0, 1 and 2 come to a
-//! `Barrier`, and `~o`: it matters in which order (see [`meetings`](super::meetings)).
+//! `Barrier`, and `~o`: it matters in which order (see [`meetings`](super::meetings)). `~n`: somebody waits for the end of a channel,
+//! and `~s`: somebody asks whether it has come (see [`channels`](super::channels)).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,12 +14,15 @@ use std::fmt::Write;
 use rustc_hash::FxHashSet;
 
 use super::Place;
+use super::channels::Closing;
 
 /// What the text of it begins with, behind a schedule.
 pub(crate) const OBSERVED: char = '~';
 
 /// What stands for them: of groups, what stands for the order, and before the threads.
 const ENDS: &str = "e";
+const AWAITED: &str = "n";
+const ASKED: &str = "s";
 const READERS: (&str, char) = ("l", 'r');
 const MEMBERS: (&str, char) = ("o", 'm');
 
@@ -49,6 +53,8 @@ pub(crate) struct Observed {
     pub(super) readers: Group,
     /// Threads that come to a `Barrier`.
     pub(super) members: Group,
+    /// What is seen of the end of channels.
+    pub(super) closing: Closing,
 }
 
 fn address(place: Place) -> usize {
@@ -61,6 +67,15 @@ fn hash(place: Place) -> u32 {
     let numbers = [place.line(), place.column()];
     let bytes = file.bytes().chain(numbers.into_iter().flat_map(u32::to_le_bytes));
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// What is seen of the end of channels, if this tells of it.
+fn closing_of(part: &str) -> Option<Closing> {
+    match part {
+        AWAITED => Some(Closing::Awaited),
+        ASKED => Some(Closing::Asked),
+        _ => None,
+    }
 }
 
 /// A number without a sign.
@@ -125,6 +140,7 @@ impl Observed {
             group.threads |= other.threads;
             group.is_ordered |= other.is_ordered;
         }
+        self.closing = self.closing.max(other.closing);
     }
 
     /// Nothing is observed.
@@ -135,6 +151,7 @@ impl Observed {
         self.weak_hashes.clear();
         (self.is_told, self.ends) = (false, false);
         (self.readers, self.members) = (Group::default(), Group::default());
+        self.closing = Closing::default();
     }
 
     /// As it is written behind a schedule.
@@ -149,6 +166,8 @@ impl Observed {
         }
         self.readers.write(READERS, &mut text);
         self.members.write(MEMBERS, &mut text);
+        let closing = [AWAITED, ASKED].into_iter().find(|closing| closing_of(closing) == Some(self.closing));
+        let _ = closing.map(|closing| write!(text, "{OBSERVED}{closing}"));
         text
     }
 
@@ -158,6 +177,10 @@ impl Observed {
         for part in text.split(OBSERVED) {
             if part == ENDS {
                 self.ends = true;
+                continue;
+            }
+            if let Some(closing) = closing_of(part) {
+                self.closing = closing;
                 continue;
             }
             if self.readers.is_read(READERS, part)? || self.members.is_read(MEMBERS, part)? {
@@ -179,7 +202,7 @@ impl Observed {
 mod tests {
     use std::panic::Location;
 
-    use super::{Group, OBSERVED, Observed};
+    use super::{Closing, Group, OBSERVED, Observed};
 
     #[test]
     fn what_was_written_is_read() {
@@ -191,6 +214,7 @@ mod tests {
         observed.ends = true;
         observed.readers.threads = 0x8000_0000_0000_0006;
         observed.members.threads = 7;
+        observed.closing = Closing::Awaited;
         let text = observed.text();
         let mut again = Observed::default();
         assert_eq!(again.read(text.strip_prefix(OBSERVED).unwrap_or_default()), Ok(()));
@@ -198,14 +222,16 @@ mod tests {
         assert!(again.is_observed(other) && again.is_weak_observed(other), "{text}");
         assert!(!again.is_observed(third) && again.ends, "{text}");
         assert_eq!((again.readers, again.members), (observed.readers, observed.members), "{text}");
+        assert_eq!(again.closing, Closing::Awaited, "{text}");
         assert_eq!(again.text(), text);
         // Who they are does not matter then.
         (observed.readers.is_ordered, observed.members.is_ordered) = (true, true);
+        observed.closing = Closing::Asked;
         let text = observed.text();
         let mut again = Observed::default();
         assert_eq!(again.read(text.strip_prefix(OBSERVED).unwrap_or_default()), Ok(()));
         let ordered = Group { threads: 0, is_ordered: true };
-        assert_eq!((again.readers, again.members), (ordered, ordered), "{text}");
+        assert_eq!((again.readers, again.members, again.closing), (ordered, ordered, Closing::Asked), "{text}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use weakspot_model::ir::FenceKind;
 use super::Place;
 use super::anew::Anew;
 use super::calls::{Calls, Detail};
+use super::channels::Channels;
 use super::counts::Counts;
 use super::lane::{Happened, Lane, Operation};
 use super::local::Storage;
@@ -135,6 +136,7 @@ pub(crate) struct Runtime {
     pub(crate) storage: Storage,
     pub(crate) counts: RefCell<Counts>,
     pub(super) meetings: RefCell<Meetings>,
+    pub(super) channels: RefCell<Channels>,
     /// What readers of locks have of them.
     pub(super) shares: RefCell<Shares>,
     /// Markers of loops that were found to end by themselves. Survives runs.
@@ -197,6 +199,7 @@ impl Runtime {
             storage: Storage::default(),
             counts: RefCell::new(counts),
             meetings: RefCell::default(),
+            channels: RefCell::default(),
             shares: RefCell::default(),
             ending_loops: RefCell::default(),
             loops_left_out: RefCell::default(),

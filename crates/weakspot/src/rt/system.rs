@@ -80,6 +80,7 @@ impl Runtime {
             let observed = &self.counts.borrow().observed;
             self.shares.borrow_mut().reset(observed.readers.is_ordered);
             self.meetings.borrow_mut().reset(observed.members);
+            self.channels.borrow_mut().reset(observed.closing);
         }
         self.freed.release();
         self.mode.set(Mode::Explored);
@@ -280,6 +281,10 @@ impl System for Live<'_> {
 
     fn may_time_out(&self, thread: ThreadId) -> bool {
         self.runtime.state.borrow().lanes[thread.index()].may_time_out()
+    }
+
+    fn may_stay(&self, thread: ThreadId) -> bool {
+        self.runtime.state.borrow().lanes[thread.index()].is_hidden
     }
 
     fn has_timed_out(&self, thread: ThreadId) -> bool {

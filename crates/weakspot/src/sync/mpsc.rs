@@ -3,6 +3,7 @@
 //! A channel made inside a model lives in [`core`]; one made outside is std's. The error types are std's.
 
 mod core;
+mod course;
 mod receiver;
 mod sender;
 

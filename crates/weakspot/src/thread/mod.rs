@@ -11,6 +11,8 @@ mod scoped;
 use std::panic::Location;
 use std::time::Duration;
 
+use corosensei::stack::DefaultStack;
+
 #[doc(hidden)]
 pub use handle::spawn_local;
 pub use handle::{Builder, JoinHandle, Result, spawn};
@@ -209,8 +211,8 @@ impl Runtime {
     /// Starts a thread.
     fn start(&self, builder: Builder, body: Box<dyn FnOnce()>, place: Place) -> u32 {
         let stack = builder.stack_size.map_or_else(stacks::take, stacks::take_of);
-        let child = match self.number_child(place) {
-            Ok(child) => child,
+        match self.number_child(false, place) {
+            Ok(child) => self.begin_thread(child, builder.name, stack, body, place),
             Err(limit) => self.fail(
                 format!(
                     "this would be the thread number {} of the model, and it may have {limit}: see `max_threads`",
@@ -218,7 +220,27 @@ impl Runtime {
                 ),
                 place,
             ),
-        };
+        }
+    }
+
+    /// Starts a thread that is none of the program's and may wait for ever; false if there is no room for one more.
+    pub(crate) fn start_hidden(&self, body: Box<dyn FnOnce()>, place: Place) -> bool {
+        let child = self.number_child(true, place);
+        if let Ok(child) = child {
+            self.begin_thread(child, None, stacks::take(), body, place);
+            self.state().lanes[child as usize].is_hidden = true;
+        }
+        child.is_ok()
+    }
+
+    fn begin_thread(
+        &self,
+        child: u32,
+        name: Option<String>,
+        stack: DefaultStack,
+        body: Box<dyn FnOnce()>,
+        place: Place,
+    ) -> u32 {
         let birth = self.add_object(rt::objects::Object::new(0, place));
         let end = self.add_object(rt::objects::Object::new(0, place));
         if !self.is_free() {
@@ -230,7 +252,7 @@ impl Runtime {
             let joined = state.lanes[self.thread.get() as usize].joined;
             state.causality.start(self.thread.get(), child);
             let lane = &mut state.lanes[child as usize];
-            (lane.end, lane.name, lane.place, lane.what) = (end, builder.name, place, "begin");
+            (lane.end, lane.name, lane.place, lane.what) = (end, name, place, "begin");
             lane.operation = Operation::Begin(birth);
             (lane.parent, lane.births_of_parent, lane.joined) = (self.thread.get(), births, joined);
         }

@@ -68,14 +68,23 @@ pub enum Act {
 const MEET: Act = Act::Meet { asks: true };
 
 impl Act {
-    fn does_not_ask(&mut self) {
-        *self = match *self {
+    /// The same without a question. If nobody asks, orders of readers, of those who meet, and of senders that go are not explored.
+    fn without_question(self) -> Self {
+        match self {
             Self::Meet { .. } => Self::Meet { asks: false },
             Self::TryRead => Self::Read,
             Self::TryWrite => Self::Write,
+            Self::TryReceive => Self::Receive,
             act => act,
         }
     }
+}
+
+/// The program in which nobody asks, if somebody does.
+pub fn without_questions(program: &Program) -> Option<Program> {
+    let answer: Program =
+        program.iter().map(|thread| thread.iter().map(|act| act.without_question()).collect()).collect();
+    (answer != *program).then_some(answer)
 }
 
 pub type Program = Vec<Vec<Act>>;
@@ -193,10 +202,6 @@ fn with_threads(kind: Kind, random: &mut Random) -> (Kind, Program) {
             thread.retain(|act| *act != MEET);
             (0..meetings).for_each(|_| thread.insert(random.below(thread.len() + 1), MEET));
         }
-    }
-    // If nobody asks, orders of readers and of those who meet are not explored.
-    if matches!(kind, Kind::Barrier | Kind::RwLock) && random.below(2) == 0 {
-        program.iter_mut().flatten().for_each(Act::does_not_ask);
     }
     let is_wider = kind == Kind::Channel(Some(1)) && random.below(3) == 0;
     (if is_wider { Kind::Channel(Some(2)) } else { kind }, program)

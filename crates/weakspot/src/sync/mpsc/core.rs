@@ -6,7 +6,7 @@
 //!
 //! | state of a slot | who leaves it |
 //! |---|---|
-//! | `EMPTY` | its sender, to `FULL`; the last sender, to `CLOSED`; the dropped receiver, to `GONE` |
+//! | `EMPTY` | its sender, to `FULL`; whoever closes the channel, to `CLOSED`; the dropped receiver, to `GONE` |
 //! | `FULL` | the receiver, to `TAKEN` if the channel is bounded; the dropped receiver, to `GONE` |
 //! | `TAKEN`, `CLOSED`, `GONE` | nobody |
 //!
@@ -17,16 +17,16 @@
 //! the room before the sender who waits for it, is an execution in which that sender takes its slot later: nobody sees a
 //! sender that waits.
 
-use crate::rt::{Step, Sync, Word};
-use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use super::course::Course;
+use crate::rt::{self, Step, Sync, Word};
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::mpsc::{RecvError, SendError, TryRecvError, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
-const EMPTY: u64 = 0;
+pub(super) const EMPTY: u64 = 0;
 const FULL: u64 = 1;
 const TAKEN: u64 = 2;
-const CLOSED: u64 = 3;
+pub(super) const CLOSED: u64 = 3;
 const GONE: u64 = 4;
 
 /// The bit of `tail` that says that the receiver is gone; the bits above it count the slots that are taken by senders.
@@ -37,7 +37,7 @@ const ONE_SLOT: u64 = 2;
 const AGAIN: &str = "… SyncSender::try_send";
 
 struct Slot<T> {
-    state: Word,
+    state: Arc<Word>,
     /// Never contended: its sender writes it before `FULL`, the receiver takes it after.
     message: Mutex<Option<T>>,
 }
@@ -55,9 +55,7 @@ impl<T> Slot<T> {
 /// A channel with its messages.
 pub(super) struct Channel<T> {
     bound: Option<usize>,
-    tail: Word,
-    /// The number of slots in `tail`, for the last sender, who comes after all others.
-    claimed: AtomicUsize,
+    pub(super) course: Arc<Course>,
     /// One more than the slot that the receiver has waited for last, if it has. Only for `try_send` with bound 0: the receiver
     /// waits as long as no sender has taken that slot.
     receiver_waits: Word,
@@ -70,19 +68,14 @@ impl<T> RefUnwindSafe for Channel<T> {}
 
 impl<T> Channel<T> {
     pub(super) fn new(bound: Option<usize>) -> Self {
-        Self {
-            bound,
-            tail: Word::new(0),
-            claimed: AtomicUsize::new(0),
-            receiver_waits: Word::new(0),
-            slots: Mutex::new(Vec::new()),
-        }
+        Self { bound, course: Arc::new(Course::new()), receiver_waits: Word::new(0), slots: Mutex::new(Vec::new()) }
     }
 
     fn slot(&self, index: usize) -> Arc<Slot<T>> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         while slots.len() <= index {
-            slots.push(Arc::new(Slot { state: Word::new(EMPTY), message: Mutex::new(None) }));
+            let state = self.course.slot(slots.len());
+            slots.push(Arc::new(Slot { state, message: Mutex::new(None) }));
         }
         Arc::clone(&slots[index])
     }
@@ -92,12 +85,12 @@ impl<T> Channel<T> {
     fn claim(&self, what: &'static str, allowed: impl Fn(usize) -> bool) -> Option<usize> {
         let refused = |tail: u64| tail & NO_RECEIVER != 0 || !allowed((tail / ONE_SLOT) as usize);
         let step = |tail| if refused(tail) { Step::Keep } else { Step::Write(tail + ONE_SLOT) };
-        let tail = self.tail.update(what, Sync::AcqRel, step);
+        let tail = self.course.tail.update(what, Sync::AcqRel, step);
         if refused(tail) {
             return None;
         }
         let index = (tail / ONE_SLOT) as usize;
-        self.claimed.store(index + 1, Ordering::Relaxed);
+        self.course.note_claim(index);
         Some(index)
     }
 
@@ -161,7 +154,7 @@ impl<T> Channel<T> {
             return Ok(self.fill(index, message, true)?);
         }
         loop {
-            let index = (self.tail.get("SyncSender::try_send", Sync::Acquire) / ONE_SLOT) as usize;
+            let index = (self.course.tail.get("SyncSender::try_send", Sync::Acquire) / ONE_SLOT) as usize;
             if let Some(slot) = self.blocker(index)
                 && slot.state.get(AGAIN, Sync::Acquire) != TAKEN
             {
@@ -183,14 +176,7 @@ impl<T> Channel<T> {
 
     #[track_caller]
     fn is_receiver_gone(&self) -> bool {
-        self.tail.get(AGAIN, Sync::Acquire) & NO_RECEIVER != 0
-    }
-
-    /// The last sender is gone.
-    #[track_caller]
-    pub(super) fn close(&self) {
-        let slot = self.slot(self.claimed.load(Ordering::Relaxed));
-        slot.state.update("the last Sender's drop", Sync::Release, |_| Step::Write(CLOSED));
+        self.course.tail.get(AGAIN, Sync::Acquire) & NO_RECEIVER != 0
     }
 
     /// Waits for the message of a slot.
@@ -215,6 +201,9 @@ impl<T> Channel<T> {
     /// The message of a slot, if it is there.
     #[track_caller]
     pub(super) fn try_recv(&self, index: usize) -> Result<T, TryRecvError> {
+        if let Some(runtime) = rt::current() {
+            runtime.ask_whether_closed(Location::caller());
+        }
         let slot = self.slot(index);
         match slot.state.update("Receiver::try_recv", Sync::AcqRel, |state| self.take(state)) {
             FULL => Ok(slot.message().expect("invariant: a full slot has a message")),
@@ -229,14 +218,14 @@ impl<T> Channel<T> {
     #[track_caller]
     fn is_on_its_way(&self, index: usize) -> bool {
         let what = "… Receiver::try_recv";
-        self.bound != Some(0) && (self.tail.get(what, Sync::Acquire) / ONE_SLOT) as usize > index
+        self.bound != Some(0) && (self.course.tail.get(what, Sync::Acquire) / ONE_SLOT) as usize > index
     }
 
     /// The receiver, whose next slot is `next`, is gone: no more sends, and what was sent is dropped.
     #[track_caller]
     pub(super) fn disconnect(&self, next: usize) {
         let step = |tail| Step::Write(tail | NO_RECEIVER);
-        let tail = self.tail.update("the Receiver's drop", Sync::AcqRel, step);
+        let tail = self.course.tail.update("the Receiver's drop", Sync::AcqRel, step);
         for index in next..(tail / ONE_SLOT) as usize {
             let slot = self.slot(index);
             let state = slot.state.update("… the Receiver's drop", Sync::AcqRel, |_| Step::Write(GONE));

@@ -1,7 +1,6 @@
 //! The two kinds of senders.
 
 use super::core::Channel;
-use crate::rt;
 use crate::sync::Arc;
 use std::fmt;
 use std::sync::mpsc::{SendError, TrySendError};
@@ -13,9 +12,34 @@ struct Senders<T> {
 
 impl<T> Drop for Senders<T> {
     fn drop(&mut self) {
-        if rt::in_model() {
-            self.channel.close();
-        }
+        self.channel.course.drop_last_sender();
+    }
+}
+
+/// One of them.
+struct Handle<T> {
+    senders: Arc<Senders<T>>,
+    number: usize,
+}
+
+impl<T> Handle<T> {
+    #[track_caller]
+    fn first(channel: std::sync::Arc<Channel<T>>) -> Self {
+        Self { senders: Arc::new(Senders { channel }), number: 0 }
+    }
+}
+
+impl<T> Clone for Handle<T> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        let number = self.senders.channel.course.clone_sender(self.number);
+        Self { senders: Arc::clone(&self.senders), number }
+    }
+}
+
+impl<T> Drop for Handle<T> {
+    fn drop(&mut self) {
+        self.senders.channel.course.drop_sender(self.number);
     }
 }
 
@@ -26,7 +50,7 @@ pub struct Sender<T>(Kind<T, std::sync::mpsc::Sender<T>>);
 pub struct SyncSender<T>(Kind<T, std::sync::mpsc::SyncSender<T>>);
 
 enum Kind<T, O> {
-    Inside(Arc<Senders<T>>),
+    Inside(Handle<T>),
     Outside(O),
 }
 
@@ -34,7 +58,7 @@ impl<T, O: Clone> Clone for Kind<T, O> {
     #[track_caller]
     fn clone(&self) -> Self {
         match self {
-            Self::Inside(senders) => Self::Inside(Arc::clone(senders)),
+            Self::Inside(sender) => Self::Inside(sender.clone()),
             Self::Outside(sender) => Self::Outside(sender.clone()),
         }
     }
@@ -43,7 +67,7 @@ impl<T, O: Clone> Clone for Kind<T, O> {
 impl<T> Sender<T> {
     #[track_caller]
     pub(super) fn inside(channel: std::sync::Arc<Channel<T>>) -> Self {
-        Self(Kind::Inside(Arc::new(Senders { channel })))
+        Self(Kind::Inside(Handle::first(channel)))
     }
 
     pub(super) fn outside(sender: std::sync::mpsc::Sender<T>) -> Self {
@@ -54,7 +78,7 @@ impl<T> Sender<T> {
     #[track_caller]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         match &self.0 {
-            Kind::Inside(senders) => senders.channel.send(message),
+            Kind::Inside(sender) => sender.senders.channel.send(message),
             Kind::Outside(sender) => sender.send(message),
         }
     }
@@ -63,7 +87,7 @@ impl<T> Sender<T> {
 impl<T> SyncSender<T> {
     #[track_caller]
     pub(super) fn inside(channel: std::sync::Arc<Channel<T>>) -> Self {
-        Self(Kind::Inside(Arc::new(Senders { channel })))
+        Self(Kind::Inside(Handle::first(channel)))
     }
 
     pub(super) fn outside(sender: std::sync::mpsc::SyncSender<T>) -> Self {
@@ -74,7 +98,7 @@ impl<T> SyncSender<T> {
     #[track_caller]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         match &self.0 {
-            Kind::Inside(senders) => senders.channel.send(message),
+            Kind::Inside(sender) => sender.senders.channel.send(message),
             Kind::Outside(sender) => sender.send(message),
         }
     }
@@ -83,7 +107,7 @@ impl<T> SyncSender<T> {
     #[track_caller]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         match &self.0 {
-            Kind::Inside(senders) => senders.channel.try_send(message),
+            Kind::Inside(sender) => sender.senders.channel.try_send(message),
             Kind::Outside(sender) => sender.try_send(message),
         }
     }
