@@ -74,7 +74,7 @@ impl Timeline {
         for &wait in &state.endless {
             put_endless(wait, &mut happened);
         }
-        let is_hidden = |thread: u32| state.lanes[thread as usize].is_hidden;
+        let is_hidden = |thread: u32| state.is_hidden(thread as usize);
         let is_shown = |happened: &&Happened| match happened.operation {
             Operation::Spawn { child, .. } => !is_hidden(child),
             _ => !is_hidden(happened.thread),

@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 
 use weakspot::sync::Arc;
+use weakspot::sync::RwLock;
 use weakspot::sync::atomic::AtomicUsize;
 use weakspot::sync::atomic::Ordering::SeqCst;
-use weakspot::sync::{RwLock, mpsc};
 use weakspot::{Builder, FailureKind, Report, Verdict, thread};
 
 /// So many elements that two maps hardly ever have the same order.
@@ -192,17 +192,16 @@ fn a_failure_that_does_not_come_again_is_told() {
 #[test]
 fn what_a_thread_does_to_something_else_is_not_the_same() {
     let report = check(|| {
-        let (sender, _receiver) = mpsc::channel::<u32>();
+        let (number, theirs) = atomics();
         let lock = std::sync::Arc::new(RwLock::new(0));
         let weak = std::sync::Arc::downgrade(&lock);
-        let kept = sender.clone();
         let thread = thread::spawn(move || {
-            let _kept = kept;
             if let Some(lock) = weak.upgrade() {
                 drop(lock.read().unwrap());
             }
+            theirs[0].fetch_add(1, SeqCst);
         });
-        drop(sender);
+        number[0].fetch_add(1, SeqCst);
         drop(lock.write().unwrap());
         drop(lock);
         thread.join().unwrap();

@@ -236,8 +236,6 @@ pub(crate) struct Lane {
     pub(crate) timed: Vec<(Place, u32)>,
     /// Since its last event it may have changed memory that no event tells of.
     pub(crate) has_changed: Cell<bool>,
-    /// It is no thread of the program: see [`channels`](super::channels).
-    pub(crate) is_hidden: bool,
 }
 
 impl Lane {
@@ -274,7 +272,6 @@ impl Lane {
             issued: Vec::new(),
             timed: Vec::new(),
             has_changed: Cell::new(false),
-            is_hidden: false,
         }
     }
 
@@ -301,7 +298,6 @@ impl Lane {
         self.issued.clear();
         self.timed.clear();
         self.has_changed.set(false);
-        self.is_hidden = false;
     }
 }
 

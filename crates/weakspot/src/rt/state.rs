@@ -24,6 +24,8 @@ pub(crate) struct State {
     spare_lanes: Vec<Lane>,
     /// Of the threads that are known.
     pub(super) numbers: ThreadNumbers,
+    /// Threads of this run that are none of the program's: see [`channels`](super::channels).
+    pub(crate) hidden: u64,
     pub(crate) objects: Vec<Object>,
     /// Objects that are parts of others and have no memory of their own, by what they belong to and a number.
     pub(super) parts: FxHashMap<(u32, u64), u32>,
@@ -66,6 +68,7 @@ impl State {
             lanes: Vec::new(),
             spare_lanes: Vec::new(),
             numbers: FxHashMap::default(),
+            hidden: 0,
             objects: Vec::new(),
             parts: FxHashMap::default(),
             homes: Homes::default(),
@@ -98,6 +101,11 @@ impl State {
         true
     }
 
+    /// Is it none of the program's threads?
+    pub(crate) fn is_hidden(&self, thread: usize) -> bool {
+        self.hidden & 1 << thread != 0
+    }
+
     /// Makes room for so many threads.
     pub(super) fn widen(&mut self, threads: usize) {
         let Self { lanes, spare_lanes, causality, .. } = self;
@@ -111,6 +119,7 @@ impl State {
         self.give_back();
         self.objects.clear();
         self.parts.clear();
+        self.hidden = 0;
         self.seen_flags.clear();
         self.bound.clear();
         self.causality.reset();

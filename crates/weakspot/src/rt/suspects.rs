@@ -174,7 +174,7 @@ impl State {
     fn has_joined_all(&self, thread: u32) -> bool {
         let joined = self.lanes[thread as usize].joined | 1 << thread;
         let is_known = |(number, lane): (usize, &super::lane::Lane)| {
-            joined & 1 << number != 0 || lane.is_hidden || matches!(lane.operation, Operation::Absent)
+            joined & 1 << number != 0 || self.is_hidden(number) || matches!(lane.operation, Operation::Absent)
         };
         self.lanes.iter().enumerate().all(is_known)
     }

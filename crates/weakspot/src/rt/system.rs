@@ -284,7 +284,7 @@ impl System for Live<'_> {
     }
 
     fn may_stay(&self, thread: ThreadId) -> bool {
-        self.runtime.state.borrow().lanes[thread.index()].is_hidden
+        self.runtime.state.borrow().is_hidden(thread.index())
     }
 
     fn has_timed_out(&self, thread: ThreadId) -> bool {

@@ -62,7 +62,7 @@ impl Runtime {
     fn describe_waiting(&self) -> String {
         let state = self.state();
         let mut text = String::new();
-        for (number, lane) in state.lanes.iter().enumerate().filter(|(_, lane)| !lane.is_hidden) {
+        for (number, lane) in state.lanes.iter().enumerate().filter(|&(number, _)| !state.is_hidden(number)) {
             let waits_for = match lane.operation {
                 Operation::Absent | Operation::Ended | Operation::Failed => continue,
                 Operation::Lock(mutex) => {

@@ -228,7 +228,7 @@ impl Runtime {
         let child = self.number_child(true, place);
         if let Ok(child) = child {
             self.begin_thread(child, None, stacks::take(), body, place);
-            self.state().lanes[child as usize].is_hidden = true;
+            self.state().hidden |= 1 << child;
         }
         child.is_ok()
     }
