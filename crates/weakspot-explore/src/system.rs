@@ -287,6 +287,11 @@ pub trait System {
         false
     }
 
+    /// Does the atomic a thread rests at wait, although nobody has used its cell, which is [`UNBOUND`]?
+    fn blocks_at_first(&self, _thread: ThreadId) -> bool {
+        false
+    }
+
     /// Does the atomic a thread rests at look before it acts? Then it is a plain load wherever it does not write. Where it does,
     /// it finds what it has seen: a look that came earlier would make no difference.
     fn looks(&self, _thread: ThreadId) -> bool {

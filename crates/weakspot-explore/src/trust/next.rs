@@ -118,7 +118,10 @@ impl<S: System> Explorer<'_, S> {
 
     /// Does an atomic wait for another value than that after all that has happened?
     fn blocks(&self, thread: usize, cell: CellId) -> bool {
-        let value = if cell == UNBOUND { return false } else { self.graph().final_value(cell) };
-        self.system.update(ThreadId::new(thread), value) == Update::Blocks
+        let id = ThreadId::new(thread);
+        if cell == UNBOUND {
+            return self.system.blocks_at_first(id);
+        }
+        self.system.update(id, self.graph().final_value(cell)) == Update::Blocks
     }
 }

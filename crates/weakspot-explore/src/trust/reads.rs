@@ -19,11 +19,13 @@ impl<S: System> Explorer<'_, S> {
             return self.take_source(thread, pending, notification);
         }
         let mut source = last;
+        let may_block = matches!(pending, Pending::Rmw { .. }) && self.system.may_block(ThreadId::new(thread));
         let looking = self.seen_in_round_before(thread, cell).map(|_| self.history(thread));
         while source != NONE && !self.graph().happens_before_next_of(source, thread) {
             let overwritten_by = source;
             source = self.graph().event(source).co_prev;
             if self.satisfies(thread, kind, cell, source)
+                && !(may_block && self.blocks_at(thread, cell, source))
                 && !looking.is_some_and(|history| self.would_wait(history, cell, source))
             {
                 let doomed = if self.replays { self.doomed(thread, pending, source, overwritten_by) } else { None };
@@ -57,6 +59,12 @@ impl<S: System> Explorer<'_, S> {
             EventKind::WakeRead => self.is_woken_by(thread, source) || self.may_leave(thread, cell, source),
             _ => true,
         }
+    }
+
+    /// Would an atomic wait for ever if it read from this source, which is not the last one? Like a mutex that was held then: no
+    /// revisit could change that, because the read is not maximally added (`unblock`).
+    fn blocks_at(&self, thread: usize, cell: CellId, source: u32) -> bool {
+        self.system.update(ThreadId::new(thread), self.graph().value_of(cell, source)) == Update::Blocks
     }
 
     /// What this atomic would write although another atomic has taken its source. Then the graph is inconsistent until a

@@ -189,6 +189,14 @@ impl System for Live<'_> {
         matches!(self.runtime.state.borrow().lanes[thread.index()].operation, Operation::Rmw { may_block: true, .. })
     }
 
+    fn blocks_at_first(&self, thread: ThreadId) -> bool {
+        let Operation::Rmw { probe, .. } = self.runtime.state.borrow().lanes[thread.index()].operation else {
+            return false;
+        };
+        // SAFETY: the thread is suspended in the call that owns the probe.
+        matches!(unsafe { (*probe)(None) }.1, Effect::Blocks)
+    }
+
     #[inline]
     fn looks(&self, thread: ThreadId) -> bool {
         matches!(self.runtime.state.borrow().lanes[thread.index()].operation, Operation::Rmw { looks: true, .. })
