@@ -18,7 +18,7 @@
 //! sender that waits.
 
 use super::course::Course;
-use crate::rt::{self, Step, Sync, Word};
+use crate::rt::{self, Place, Step, Sync, Word};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::mpsc::{RecvError, SendError, TryRecvError, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -222,13 +222,12 @@ impl<T> Channel<T> {
     }
 
     /// The receiver, whose next slot is `next`, is gone: no more sends, and what was sent is dropped.
-    #[track_caller]
-    pub(super) fn disconnect(&self, next: usize) {
+    pub(super) fn disconnect(&self, next: usize, place: Place) {
         let step = |tail| Step::Write(tail | NO_RECEIVER);
-        let tail = self.course.tail.update("the Receiver's drop", Sync::AcqRel, step);
+        let tail = self.course.tail.update_at(place, "the Receiver's drop", Sync::AcqRel, step);
         for index in next..(tail / ONE_SLOT) as usize {
             let slot = self.slot(index);
-            let state = slot.state.update("… the Receiver's drop", Sync::AcqRel, |_| Step::Write(GONE));
+            let state = slot.state.update_at(place, "… the Receiver's drop", Sync::AcqRel, |_| Step::Write(GONE));
             if state == FULL && self.bound != Some(0) {
                 drop(slot.message());
             }

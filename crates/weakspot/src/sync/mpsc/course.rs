@@ -1,6 +1,5 @@
 //! What a channel is apart from its messages: their slots, and its senders, and who closes it (see [`crate::rt::channels`]).
 
-use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -62,12 +61,11 @@ impl Course {
     }
 
     /// A sender is cloned: the number of the new one.
-    #[track_caller]
-    pub(super) fn clone_sender(self: &Arc<Self>, of: usize) -> usize {
+    pub(super) fn clone_sender(self: &Arc<Self>, of: usize, place: Place) -> usize {
         let awaits = |runtime: &&Runtime| runtime.closing() == Closing::Awaited;
         let is_one = self.clones().len() == 1;
         if let Some(runtime) = rt::current().filter(awaits).filter(|_| is_one) {
-            self.start_closer(runtime, Location::caller());
+            self.start_closer(runtime, place);
         }
         let mut clones = self.clones();
         let number = clones.len();
@@ -98,9 +96,7 @@ impl Course {
     }
 
     /// A sender is dropped.
-    #[track_caller]
-    pub(super) fn drop_sender(&self, number: usize) {
-        let place = Location::caller();
+    pub(super) fn drop_sender(&self, number: usize, place: Place) {
         let Some(runtime) = rt::current().filter(|runtime| runtime.closing() == Closing::Awaited) else { return };
         let is_one = self.clones().len() == 1;
         if is_one {
@@ -111,9 +107,7 @@ impl Course {
     }
 
     /// The last sender is gone, in the order of this execution.
-    #[track_caller]
-    pub(super) fn drop_last_sender(&self) {
-        let place = Location::caller();
+    pub(super) fn drop_last_sender(&self, place: Place) {
         match rt::current().map(|runtime| (runtime.closing(), runtime)) {
             Some((Closing::Unseen, runtime)) => runtime.leave_open(&self.end(), place),
             Some((Closing::Asked, _)) => self.close(place),

@@ -1,10 +1,10 @@
 //! The receiver and its iterators.
 
 use super::core::Channel;
-use crate::rt;
+use crate::rt::{self, Place};
 use std::cell::Cell;
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::mpsc::{RecvError, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ enum Kind<T> {
         channel: std::sync::Arc<Channel<T>>,
         /// The slot of the next message.
         next: Cell<usize>,
+        /// Where the channel was made.
+        place: Place,
     },
     Outside(std::sync::mpsc::Receiver<T>),
 }
@@ -25,8 +27,9 @@ impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
+    #[track_caller]
     pub(super) fn inside(channel: std::sync::Arc<Channel<T>>) -> Self {
-        Self(Kind::Inside { channel, next: Cell::new(0) })
+        Self(Kind::Inside { channel, next: Cell::new(0), place: Location::caller() })
     }
 
     pub(super) fn outside(receiver: std::sync::mpsc::Receiver<T>) -> Self {
@@ -37,7 +40,7 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
         match &self.0 {
-            Kind::Inside { channel, next } => {
+            Kind::Inside { channel, next, .. } => {
                 let message = channel.recv(next.get())?;
                 next.set(next.get() + 1);
                 Ok(message)
@@ -51,7 +54,7 @@ impl<T> Receiver<T> {
     #[track_caller]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         match &self.0 {
-            Kind::Inside { channel, next } => {
+            Kind::Inside { channel, next, .. } => {
                 let message = channel.try_recv(next.get())?;
                 next.set(next.get() + 1);
                 Ok(message)
@@ -98,10 +101,10 @@ fn receive_at_once<T>(receiver: &std::sync::mpsc::Receiver<T>) -> Result<T, Recv
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        if let Kind::Inside { channel, next } = &self.0
+        if let Kind::Inside { channel, next, place } = &self.0
             && rt::in_model()
         {
-            channel.disconnect(next.get());
+            channel.disconnect(next.get(), place);
         }
     }
 }

@@ -1,18 +1,22 @@
 //! The two kinds of senders.
 
 use super::core::Channel;
+use crate::rt::Place;
 use crate::sync::Arc;
 use std::fmt;
+use std::panic::Location;
 use std::sync::mpsc::{SendError, TrySendError};
 
 /// Shared by the senders of a channel: dropped with the last of them.
 struct Senders<T> {
     channel: std::sync::Arc<Channel<T>>,
+    /// Where the channel was made. The compiler calls destructors, so there is no place in the source.
+    place: Place,
 }
 
 impl<T> Drop for Senders<T> {
     fn drop(&mut self) {
-        self.channel.course.drop_last_sender();
+        self.channel.course.drop_last_sender(self.place);
     }
 }
 
@@ -20,26 +24,30 @@ impl<T> Drop for Senders<T> {
 struct Handle<T> {
     senders: Arc<Senders<T>>,
     number: usize,
+    /// Where it was made.
+    place: Place,
 }
 
 impl<T> Handle<T> {
     #[track_caller]
     fn first(channel: std::sync::Arc<Channel<T>>) -> Self {
-        Self { senders: Arc::new(Senders { channel }), number: 0 }
+        let place = Location::caller();
+        Self { senders: Arc::new(Senders { channel, place }), number: 0, place }
     }
 }
 
 impl<T> Clone for Handle<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        let number = self.senders.channel.course.clone_sender(self.number);
-        Self { senders: Arc::clone(&self.senders), number }
+        let place = Location::caller();
+        let number = self.senders.channel.course.clone_sender(self.number, place);
+        Self { senders: Arc::clone(&self.senders), number, place }
     }
 }
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        self.senders.channel.course.drop_sender(self.number);
+        self.senders.channel.course.drop_sender(self.number, self.place);
     }
 }
 
