@@ -17,7 +17,7 @@
 //! # Somebody asks
 //! `try_recv` and `recv_timeout` tell a channel without messages from one that is closed, at one moment. A closer that is late would
 //! make a difference. So the last sender closes it, in whatever order they are dropped. The same goes for a model that is run schedule by
-//! schedule.
+//! schedule, and for one with so many channels that there are no numbers left for closers.
 
 use super::lane::Operation;
 use super::{Place, Runtime, Word};
