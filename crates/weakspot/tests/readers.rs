@@ -424,3 +424,44 @@ fn with_a_bound_on_preemptions_or_at_random_the_same_is_seen() {
     let parallel = Builder { jobs: 2, ..Builder::default() };
     assert_eq!(results(&parallel, body), seen);
 }
+
+#[test]
+fn nobody_writes_while_somebody_reads_in_runs_that_are_given_up_either() {
+    static WRITTEN_MEANWHILE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let report = check(|| {
+        let lock = Arc::new(RwLock::new(0));
+        let [first, second, third] = [(); 3].map(|()| Arc::clone(&lock));
+        let writer = thread::spawn(move || *first.write().unwrap() = 1);
+        let reader = thread::spawn(move || drop(second.read()));
+        let other = thread::spawn(move || drop(third.read()));
+        let guard = lock.read().unwrap();
+        let before = *guard;
+        other.join().unwrap();
+        if std::hint::black_box(*guard) != before {
+            WRITTEN_MEANWHILE.fetch_add(1, Relaxed);
+        }
+        drop(guard);
+        writer.join().unwrap();
+        reader.join().unwrap();
+    });
+    assert_eq!((report.verdict, report.executions), (Verdict::Safe, 6), "{report}");
+    assert_eq!(WRITTEN_MEANWHILE.load(Relaxed), 0);
+}
+
+#[test]
+fn a_guard_belongs_to_whoever_has_got_it_wherever_it_is_dropped() {
+    struct Sent<T>(T);
+    // SAFETY: threads of a model run on one OS thread.
+    unsafe impl<T> Send for Sent<T> {}
+    let report = check(|| {
+        let lock: &'static RwLock<i32> = Box::leak(Box::new(RwLock::new(0)));
+        let guard = Sent(lock.read().unwrap());
+        let thread = thread::spawn(move || {
+            let guard = guard;
+            drop(guard.0);
+        });
+        thread.join().unwrap();
+        *lock.write().unwrap() = 1;
+    });
+    assert_eq!((report.verdict, report.executions), (Verdict::Safe, 1), "{report}");
+}

@@ -265,6 +265,19 @@ fn a_thread_of_nobody_does_not_count() {
 }
 
 #[test]
+fn threads_of_nobody_leave_room() {
+    let report = check(|| {
+        for _ in 0..20 {
+            let (sender, receiver) = channel::<()>();
+            drop((sender.clone(), sender));
+            assert!(receiver.recv().is_err());
+        }
+        (0..58).for_each(|_| thread::spawn(|| ()).join().unwrap());
+    });
+    assert_eq!((report.verdict, report.executions), (Verdict::Safe, 1), "{report}");
+}
+
+#[test]
 fn every_search_sees_the_end() {
     let body = || {
         let (receiver, threads) = senders(3);

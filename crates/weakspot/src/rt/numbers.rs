@@ -40,6 +40,11 @@ impl Runtime {
         let hidden = state.numbers.keys().filter(|&&(_, nth)| nth >= HIDDEN).count();
         let limit = if is_hidden { MOST_LANES } else { self.max_threads + hidden };
         if state.lanes.len() >= limit.min(MOST_LANES) {
+            drop(state);
+            if limit > MOST_LANES {
+                // It is hidden threads that leave no room.
+                self.ask_whether_closed(place);
+            }
             return Err(self.max_threads);
         }
         if self.threads_are_known.get() {
@@ -51,6 +56,14 @@ impl Runtime {
         state.numbers.insert((parent, nth), number);
         state.widen(number as usize + 1);
         Ok(number)
+    }
+
+    /// There are no hidden threads any more: what the numbers of threads are is found out anew.
+    pub(super) fn forget_hidden(&self) {
+        let mut state = self.state();
+        if state.numbers.keys().any(|&(_, nth)| nth >= HIDDEN) {
+            state.restart();
+        }
     }
 
     /// The numbers of all threads that any run has started.

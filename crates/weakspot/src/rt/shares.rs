@@ -14,7 +14,8 @@
 //! gets in. In every execution that comes to an end the two are the same: whoever came to read meanwhile has waited, and had it come
 //! later, nothing would be different. But a reader may wait for such a writer, who waits for another reader, who waits for the first
 //! one. That is no deadlock ([`Runtime::is_kept_out_in_vain`]): such an execution is none, and there is another one in which the reader
-//! came before the writer had begun.
+//! came before the writer had begun. In a run that is given up (see [`finish`](super::finish)) such a writer lets readers in, and waits
+//! until they have gone.
 //!
 //! # Where it matters
 //! Whoever is refused (`try_read`, `try_write`) has seen how things are at one moment. A model that asks for that, and one that is run
@@ -146,17 +147,17 @@ impl Runtime {
     pub(crate) fn begin_to_read(&self, lock: u32, place: Place) {
         self.note_reader(place);
         // Nobody explores what becomes of a run that is given up: nobody has to wait for a writer that has not come far enough.
-        let is_free = || self.is_free() && self.shares.borrow().half.contains(&lock);
+        let may_come_in = || self.is_free() && self.shares.borrow().half.contains(&lock);
         self.change_share((lock, self.thread.get()), (READS, place), Sync::Acquire, |share| {
-            if share & TAKEN == 0 || is_free() { Step::Write(share + READ_ONCE) } else { Step::Block }
+            if share & TAKEN == 0 || may_come_in() { Step::Write(share + READ_ONCE) } else { Step::Block }
         });
     }
 
-    /// It ends.
-    pub(crate) fn end_to_read(&self, lock: u32, what: &'static str, place: Place) {
+    /// It ends, for the thread that has begun.
+    pub(crate) fn end_to_read(&self, lock: u32, reader: u32, what: &'static str, place: Place) {
         // In a model that is not deterministic nobody may have begun to read, by what the explorer knows until it finds out.
         let one_less = |share: u64| Step::Write(if share < READ_ONCE { share } else { share - READ_ONCE });
-        self.change_share((lock, self.thread.get()), (what, place), Sync::Release, one_less);
+        self.change_share((lock, reader), (what, place), Sync::Release, one_less);
     }
 
     /// Threads that have shares of a lock, or may get some.
@@ -189,7 +190,14 @@ impl Runtime {
             take(thread, again);
         }
         take(last, what);
+        // Of a run that is given up, readers have come in meanwhile.
+        while self.is_free() && self.is_read(lock) && self.give_way() {}
         self.shares.borrow_mut().half.retain(|&half| half != lock);
+    }
+
+    /// Does somebody read what a lock holds?
+    fn is_read(&self, lock: u32) -> bool {
+        self.shares.borrow().all.iter().any(|share| share.lock == lock && share.value >= READ_ONCE)
     }
 
     /// Gives the shares of a lock back. If the current thread goes on reading, it keeps its own.

@@ -7,6 +7,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, Repeated, System, Token, Update};
 use weakspot_model::ids::ThreadId;
 
+use super::channels::Closing;
 use super::lane::{Effect, Happened, Issued, Operation, Suspender};
 use super::runtime::{Mode, Runtime, marker_of};
 use super::script::{bind, is_bound};
@@ -66,6 +67,9 @@ impl Runtime {
 
     /// The beginning of a run: the first thread stands before its first event.
     pub(super) fn begin_run(&self) {
+        if self.counts.borrow().observed.closing == Closing::Asked {
+            self.forget_hidden();
+        }
         // What was used is as it was before, and then others may have it.
         {
             let mut state = self.state();

@@ -195,5 +195,7 @@ fn holders(log: &[Happened], is_of: impl Fn(u32) -> bool) -> Vec<Holder> {
             _ => {}
         }
     }
+    // Of readers nobody knows who came first.
+    holders.sort_by_key(|holder| holder.thread);
     holders
 }

@@ -47,6 +47,8 @@ pub struct RwLockReadGuard<'a, T: ?Sized> {
     _outside: Option<(std::sync::RwLockReadGuard<'a, ()>, Holding)>,
     /// Where it was made.
     place: Place,
+    /// The thread of a model that reads. Whoever drops the guard may be another one.
+    reader: Option<u32>,
 }
 
 /// Write access to the data of a lock.
@@ -244,11 +246,11 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    fn end_to_read(&self, place: Place) {
+    fn end_to_read(&self, reader: u32, place: Place) {
         let what = "RwLock: end of read";
         match self.shared(place) {
             Some((runtime, lock)) => {
-                runtime.end_to_read(lock, what, place);
+                runtime.end_to_read(lock, reader, what, place);
                 self.word.stamp().check_freed(runtime, place);
             }
             // In a model that is not deterministic nobody may have begun to read, by what the explorer knows until it finds out.
@@ -288,7 +290,7 @@ impl<T: ?Sized> RwLock<T> {
         what: &'static str,
         place: Place,
     ) -> LockResult<RwLockReadGuard<'a, T>> {
-        let guard = RwLockReadGuard { lock: self, _outside: outside, place };
+        let guard = RwLockReadGuard { lock: self, _outside: outside, place, reader: rt::current_thread() };
         rt::note_guard(self.word.stamp(), true);
         if self.poison.find(self.word.stamp(), what, place) { Err(PoisonError::new(guard)) } else { Ok(guard) }
     }
@@ -352,7 +354,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
             drop(turn);
             (guard, holding)
         });
-        RwLockReadGuard { lock, _outside: outside, place }
+        RwLockReadGuard { lock, _outside: outside, place, reader: rt::current_thread() }
     }
 }
 
@@ -366,7 +368,7 @@ fn release(word: &Word, place: Place, what: &'static str, step: impl Fn(u64) -> 
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
         rt::note_guard(self.lock.word.stamp(), false);
-        self.lock.end_to_read(self.place);
+        self.lock.end_to_read(self.reader.unwrap_or_default(), self.place);
     }
 }
 
