@@ -28,18 +28,28 @@ pub(crate) fn rewritten(place: &SourcePlace, change: Change) -> Option<NewLine> 
 
 fn rewrite(lines: &[String], row: usize, column: usize, change: Change) -> Option<NewLine> {
     let call = lines.get(row)?.char_indices().nth(column - 1)?.0;
+    let code = only_code(&lines.join("\n"));
     if change == Change::FenceBefore {
-        let row = statement(lines, row, call)?;
+        let code: Vec<&str> = code.lines().collect();
+        let row = statement(&code, row, call)?;
         let indent: String = lines[row].chars().take_while(|letter| letter.is_whitespace()).collect();
         return Some(NewLine { row: row as u32 + 1, text: format!("{indent}fence(Ordering::SeqCst);") });
     }
-    let text = lines[row..lines.len().min(row + MOST_LINES)].join("\n");
-    let code = only_code(&text);
+    let start: usize = lines[..row].iter().map(|line| line.len() + 1).sum();
+    let length = lines[row..].iter().take(MOST_LINES).map(|line| line.len() + 1).sum::<usize>() - 1;
+    let (text, code) = (lines[row..].join("\n"), &code[start..start + length]);
     let open = call + code[call..].find('(')?;
-    let method = code[call..open].rsplit("::").next().unwrap_or_default().trim();
-    let (from, to) = argument(&code, open + 1, position_of_ordering(method, change))?;
+    let path = code[call..open].trim();
+    let method = path.rsplit("::").next().unwrap_or_default().trim();
+    if path.ends_with('!') {
+        return None;
+    }
+    // Called by its path, it is given the atomic first.
+    let is_path = path.contains("::") && !method.ends_with("fence");
+    let (from, to) = argument(code, open + 1, position_of_ordering(method, change) + usize::from(is_path))?;
     let named = code[from..to].trim_end();
-    let old = ["Relaxed", "Acquire", "Release", "AcqRel"].into_iter().find(|name| named.ends_with(name))?;
+    let name = named.rsplit(|letter: char| letter != '_' && !letter.is_alphanumeric()).next()?;
+    let old = ["Relaxed", "Acquire", "Release", "AcqRel"].into_iter().find(|&old| old == name)?;
     let at = from + named.len() - old.len();
     let new = match (change, old) {
         (Change::SeqCst, _) => "SeqCst",
@@ -49,50 +59,81 @@ fn rewrite(lines: &[String], row: usize, column: usize, change: Change) -> Optio
     };
     let begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
-    let text_of_line = format!("{}{new}{}", &text[begin..at], &text[at + old.len()..end]);
+    let line = format!("{}{new}{}", &text[begin..at], &text[at + old.len()..end]);
     let further = text[..at].matches('\n').count();
-    Some(NewLine { row: (row + further) as u32 + 1, text: text_of_line })
+    Some(NewLine { row: (row + further) as u32 + 1, text: line })
 }
 
-/// The first line of the statement that a call in this line is in, if a statement can stand before it that comes right before the
-/// call.
-fn statement(lines: &[String], row: usize, call: usize) -> Option<usize> {
-    let code = only_code(&lines[row]);
-    let mut before = code[..call].to_owned();
+/// The first line of the statement that a load in this line is in, if a fence that stands before that statement does what one right
+/// before the load would do: nothing comes between the two that may store, and there is no way around it.
+fn statement(code: &[&str], row: usize, call: usize) -> Option<usize> {
+    let mut before = code[row][..call].to_owned();
     let mut first = row;
     loop {
-        let line = only_code(&lines[first]);
-        let line = line.trim();
-        let above = (0..first).rev().find(|&above| !only_code(&lines[above]).trim().is_empty())?;
-        let line_above = only_code(&lines[above]);
-        let line_above = line_above.trim();
-        let is_attribute = line_above.starts_with("#[");
+        let line = code[first].trim();
+        let above = (0..first).rev().find(|&above| !code[above].trim().is_empty())?;
+        let line_above = code[above].trim();
         // A part of something that has a beginning of its own, which is not looked for.
-        if line.starts_with(['}', ')', ']'])
-            || line.starts_with("else")
-            || line_above.ends_with(',')
-            || line_above.ends_with("=>")
-        {
+        let ends_a_part = line_above.ends_with(',') || line_above.ends_with("=>");
+        if ends_a_part || line.starts_with(['}', ')', ']']) || line.starts_with("else") {
             return None;
         }
-        if !is_attribute && line_above.ends_with([';', '{', '}']) {
+        if line_above.starts_with("#[") {
+            first = above;
+            continue;
+        }
+        if line_above.ends_with([';', '{', '}']) {
+            // What goes on behind a block is no statement of its own.
+            let goes_on = line.starts_with(|letter: char| letter.is_ascii_punctuation() && letter != '_')
+                || line.starts_with("as ");
+            if line_above.ends_with('}') && goes_on {
+                return None;
+            }
             break;
         }
-        if !is_attribute {
-            before.insert_str(0, &format!("{line_above} "));
-        }
+        before.insert_str(0, &format!("{line_above} "));
         first = above;
     }
-    let before: String = before.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rest = code[row][call..].chars().chain(code[row + 1..].iter().flat_map(|line| line.chars()));
+    let rest: String = rest.take_while(|&letter| letter != ';' && letter != '{').collect();
+    let is_call = rest.split_once('(').is_some_and(|(name, _)| name.chars().all(is_of_word));
+    // An argument, a field, an arm of a `match` or its guard.
+    let is_part = code[first].trim_end().ends_with(',') || rest.contains("=>") || names_a_field(code[first]);
+    (is_call && !is_part && is_harmless(&before)).then_some(first)
+}
+
+fn is_of_word(letter: char) -> bool {
+    letter == '_' || letter.is_alphanumeric()
+}
+
+/// Does a line begin with the name of a field, and what it is?
+fn names_a_field(line: &str) -> bool {
+    let behind = line.trim().trim_start_matches(is_of_word).trim_start();
+    behind.starts_with(':') && !behind.starts_with("::")
+}
+
+/// Can nothing that comes before a load in its statement store, or lead past a fence? Other loads and what only looks at values may
+/// stand there.
+fn is_harmless(before: &str) -> bool {
+    let words = || before.split(|letter| !is_of_word(letter));
     let is_closure = before.match_indices('|').any(|(at, _)| {
         let lead = before[..at].trim_end();
         lead.is_empty() || lead.ends_with(['(', ',', '=']) || lead.ends_with("move")
     });
-    let is_apart =
-        before.contains([';', '{']) || before.contains("=>") || before.split(' ').any(|word| word == "while");
-    // Nothing but a part of an expression ends so: an argument, a field, an arm of a `match`.
-    let is_part = only_code(&lines[first]).trim_end().ends_with(',');
-    (!is_closure && !is_apart && !is_part).then_some(first)
+    let calls = |(at, _): (usize, &str)| {
+        let lead = before[..at].trim_end();
+        let word = &lead[lead.trim_end_matches(is_of_word).len()..];
+        let is_macro = lead.ends_with('!');
+        let name = lead.trim_end_matches('!');
+        let asserts = ["assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne"];
+        if is_macro {
+            return !asserts.contains(&&name[name.trim_end_matches(is_of_word).len()..]);
+        }
+        !matches!(word, "" | "load" | "if" | "match" | "return" | "let" | "in" | "Some" | "Ok" | "Err")
+            || lead.ends_with([')', ']', '>'])
+    };
+    let is_apart = before.contains([';', '{']) || before.contains("=>") || words().any(|word| word == "while");
+    !is_closure && !is_apart && !before.match_indices('(').any(calls)
 }
 
 /// The text with blanks in place of comments and of what stands between quotation marks, as long as it was.
@@ -118,7 +159,7 @@ fn length_of_words(text: &str) -> Option<usize> {
         return Some(text.find('\n').unwrap_or(text.len()));
     }
     if text.starts_with("/*") {
-        return Some(end(2, "*/"));
+        return Some(length_of_comment(text));
     }
     if let Some(raw) = text.strip_prefix('r') {
         let hashes = raw.bytes().take_while(|&byte| byte == b'#').count();
@@ -135,6 +176,25 @@ fn length_of_words(text: &str) -> Option<usize> {
         closes
     };
     (!is_lifetime).then(|| text.bytes().skip(1).position(closes).map_or(text.len(), |at| at + 2))
+}
+
+/// Comments may stand in comments.
+fn length_of_comment(text: &str) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while at < text.len() {
+        let rest = &text.as_bytes()[at..];
+        if rest.starts_with(b"/*") {
+            (depth, at) = (depth + 1, at + 2);
+        } else if rest.starts_with(b"*/") {
+            (depth, at) = (depth - 1, at + 2);
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    text.len()
 }
 
 /// Which argument of an atomic's method is its ordering (of success, where there are two), or that of a fence.
@@ -256,6 +316,7 @@ mod tests {
             ("fn f() {\n        y.load(Acquire)\n}", 2, 8),
             ("    f();\n\n    // Looks.\n    let x = self\n        .tail\n        .load(Acquire);", 4, 4),
             ("    }\n    if a ||\n        y.load(Acquire) == 1 {", 2, 4),
+            ("    ;\n    return (x.load(Acquire), self.all[1 - me].y.load(Acquire));", 2, 4),
             ("    ;\n    #[allow(unused)]\n    let x = y.load(Acquire);", 2, 4),
             ("    g();\n    assert_eq!(y.load(Acquire), 1);", 2, 4),
         ] {
@@ -278,6 +339,18 @@ mod tests {
             "if a {\n} else if y.load(Acquire) == 1 {\n}",
             "Seen {\n    y: y.load(Acquire),\n}",
             "f(\n    1,\n    y.load(Acquire),\n)",
+            // Something may be stored after the fence.
+            "f();\nannounce(me) && y.load(Acquire) == 0;",
+            "f();\nif announce(me)\n    && y.load(Acquire) == 0\n{",
+            "f();\nlet (_, seen) = (announce(me), y.load(Acquire));",
+            "f();\nwhole!(y, 1).load(Acquire);",
+            "f();\nwhile(y.load(Acquire) == 0) {}",
+            // What goes on there is no statement.
+            "f();\nlet x = unsafe {\n    p\n}\n.load(Acquire);",
+            "f();\nlet x = if c { 1 } else { 0 }\n    + y.load(Acquire);",
+            "match f() {\n    Some(x) if y.load(Acquire) == x => {",
+            "match f() {\n    1 => {}\n    Some(x) if y.load(Acquire)\n        == x => {",
+            "Seen {\n    y: y.load(Acquire)\n}",
             // Nobody knows what stands above.
             "y.load(Acquire)",
         ] {
@@ -286,9 +359,30 @@ mod tests {
     }
 
     #[test]
+    fn a_fence_stands_in_no_comment_and_no_string() {
+        let text = "    f();\n    let x = /* a\n    b;\n    */ y.load(Acquire);";
+        let fence = NewLine { row: 2, text: "    fence(Ordering::SeqCst);".to_owned() };
+        assert_eq!(changed_in(text, "load", Change::FenceBefore), Some(fence));
+        let text = "    f();\n    let x = (\"one;\n    two;\n    three\", y.load(Acquire));";
+        assert_eq!(changed_in(text, "load", Change::FenceBefore).map(|new| new.row), Some(2));
+    }
+
+    #[test]
+    fn what_is_called_by_its_path_has_one_more_argument() {
+        let new = changed("AtomicUsize::store(&x, 1, Relaxed)", "AtomicUsize", Change::Release);
+        assert_eq!(new.as_deref(), Some("AtomicUsize::store(&x, 1, Release)"));
+        let line = "AtomicUsize::compare_exchange(&x, 0, 1, Relaxed, Relaxed)";
+        let new = changed(line, "AtomicUsize", Change::AcquireOnFailure);
+        assert_eq!(new.as_deref(), Some("AtomicUsize::compare_exchange(&x, 0, 1, Relaxed, Acquire)"));
+        assert_eq!(changed("x.store(1, MyRelaxed)", "store", Change::Release), None);
+        assert_eq!(changed("put!(x, Relaxed)", "put", Change::Release), None);
+    }
+
+    #[test]
     fn words_are_blanked() {
         for (text, code) in [
             ("f('\\'', '(', \"\\\")\", 'a) // \"", "f(    ,    ,      , 'a)     "),
+            ("a /* ( /* ( */ ) */ b", "a                   b"),
             ("a /* ( */ b r#\"\"(\"# 'é'", "a         b           "),
             ("\"open", "     "),
             ("x\n// (\ny", "x\n    \ny"),
