@@ -1,21 +1,24 @@
 //! What came of a model.
 
-use std::fmt::{self, Write};
+mod left_out;
+mod violation;
+
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use weakspot_explore::system::LeftOut;
 use weakspot_model::buffer::MemoryModel;
 
 use crate::failure::{Failure, FailureKind, SourcePlace};
 use crate::impact::{Harm, Impact, Witness};
 use crate::replay::Which;
-use crate::rt::lane::Happened;
 use crate::rt::runtime::Runtime;
 use crate::source;
 use crate::strengthen::{Candidate, Suggestion, words};
 use crate::timeline::Timeline;
 use crate::{again, replay, suggestions};
+pub use left_out::LoopLeftOut;
+pub use violation::{Party, Violation};
 
 /// What kept the exploration from being complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,125 +56,6 @@ pub enum Verdict {
     Unknown,
     /// Nothing found, and not everything was looked at.
     Bounded(Bound),
-}
-
-/// One side of a store-buffer violation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Party {
-    /// Number of the thread.
-    pub thread: u32,
-    /// What it does: `store`, `load`, …
-    pub what: &'static str,
-    /// Where.
-    pub place: SourcePlace,
-}
-
-impl Party {
-    pub(crate) fn of(happened: &Happened) -> Self {
-        Self { thread: happened.thread, what: happened.what, place: happened.place.into() }
-    }
-}
-
-/// A store that may still be in its buffer when its thread goes on, so that another thread can tell.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
-    /// The store.
-    pub store: Party,
-    /// What another thread does meanwhile: it accesses the same location or, if the store is delayed past a load, the
-    /// location of that load.
-    pub access: Party,
-    /// What the thread of the store does before the store reaches memory, if that is known.
-    pub overtaken_by: Option<Party>,
-    /// `access` is to the location of `overtaken_by`, which misses it.
-    pub(crate) is_missed: bool,
-    /// It is one of the execution that is shown, and its threads are those of that execution. Otherwise they are those of
-    /// the execution it was first seen in.
-    pub is_of_harm: bool,
-    /// How often it was told of. In executions that begin as an earlier one did it is not told of again if it was in that
-    /// beginning, and an execution may have it more than once. To count executions, each of them would have to be
-    /// asked for all its violations again, which costs more than the exploration itself.
-    pub executions: u64,
-}
-
-/// A loop some of whose rounds were not explored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoopLeftOut {
-    /// Where it says that it waits: its `spin_loop` or `yield_now`.
-    pub place: SourcePlace,
-    /// Which rounds, and why, in words.
-    pub why: &'static str,
-}
-
-impl From<(SourcePlace, LeftOut)> for LoopLeftOut {
-    fn from((place, why): (SourcePlace, LeftOut)) -> Self {
-        let why = match why {
-            LeftOut::ManyRounds => {
-                "ends by itself after more rounds than `max_spins`: its first rounds and what comes after the last one \
-                 were explored, but not what other threads do between the rounds in the middle"
-            }
-            LeftOut::Writes => {
-                "writes in each round and never ends by itself: what it writes in rounds without news from other threads \
-                 was explored for the first such round only"
-            }
-            LeftOut::Clock => {
-                "ends after another number of rounds each time it is run (does it ask a clock?): its ending by itself was not \
-                 explored"
-            }
-            LeftOut::Counts => {
-                "has an effect on what its thread does later by the number of its rounds (does it count them, or is its \
-                 `spin_loop` or `yield_now` in a function that another loop calls, too?): what comes of more rounds was not \
-                 all explored"
-            }
-            LeftOut::Fails => {
-                "fails after some rounds without news from other threads: it was taken to wait, since a fair scheduler would \
-                 let the others go on"
-            }
-            LeftOut::Unseen => {
-                "waits for something that weakspot does not see (a `std` static or thread-local?): it went on although nothing \
-                 had changed that it looks at, and what comes then was not explored"
-            }
-            LeftOut::Together => {
-                "does the same again and again because of what other threads write, which go round loops as well: \
-                 executions with many such rounds were not explored (`max_preemptions` bounds what there is to explore)"
-            }
-            LeftOut::Timeouts => {
-                "waits with a timeout that may be over again and again while other threads go on: it was taken to wait in the end"
-            }
-            LeftOut::Winds => {
-                "has rounds that differ and never ends by itself: rounds without news from other threads were not all \
-                 explored"
-            }
-            LeftOut::LongLoop => {
-                "ends by itself only after more than 1,000 rounds: its ending by itself was not explored"
-            }
-            LeftOut::Unsure => {
-                "seemed never to end by itself many times, and then did: its ending by itself was not explored everywhere"
-            }
-        };
-        Self { place, why }
-    }
-}
-
-impl Violation {
-    /// What a monitor has found: a write and a later access that a processor may do first. The store that is delayed then
-    /// is the write itself, or one of the accessing thread.
-    pub(crate) fn of(write: &Happened, access: &Happened, pair: Option<(Party, Party)>) -> Self {
-        let is_missed = pair.as_ref().is_some_and(|(store, _)| store.thread == access.thread);
-        let (store, overtaken_by) = match pair {
-            Some((store, later)) => (store, Some(later)),
-            None => (Party::of(write), None),
-        };
-        let access = Party::of(if is_missed { write } else { access });
-        Self { store, access, overtaken_by, is_missed, is_of_harm: false, executions: 0 }
-    }
-
-    /// Is it the same, whoever the threads are?
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let is_known = self.overtaken_by.is_some() && other.overtaken_by.is_some();
-        let overtaken_by = |violation: &Self| violation.overtaken_by.as_ref().map(|party| party.place.clone());
-        (&self.store.place, &self.access.place) == (&other.store.place, &other.access.place)
-            && (!is_known || self.is_missed == other.is_missed && overtaken_by(self) == overtaken_by(other))
-    }
 }
 
 /// What came of a model.
@@ -464,7 +348,7 @@ impl Report {
     fn write_violations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (own, others): (Vec<_>, Vec<_>) = self.violations.iter().partition(|violation| violation.is_of_harm);
         for violation in own {
-            write!(f, "\n\n{}", describe_violation(violation))?;
+            write!(f, "\n\n{}", violation.describe())?;
         }
         let elsewhere = match (&self.impact, &self.witness) {
             (Some(Impact::Harmful(harm)), _) => {
@@ -477,35 +361,8 @@ impl Report {
             }
             _ => "",
         };
-        others.into_iter().try_for_each(|violation| write!(f, "\n\n{elsewhere}{}", describe_violation(violation)))
+        others.into_iter().try_for_each(|violation| write!(f, "\n\n{elsewhere}{}", violation.describe()))
     }
-}
-
-/// A violation with its places.
-fn describe_violation(violation: &Violation) -> String {
-    let Violation { store, access, overtaken_by, is_missed, .. } = violation;
-    let mut text = format!("the store of thread {} may still be in its buffer when ", store.thread);
-    let does = |party: &Party| if party.what == "load" { "reads" } else { "goes on" };
-    match overtaken_by {
-        // The store is delayed past an access of its own thread, which the other one then misses.
-        Some(later) if *is_missed => {
-            let _ =
-                writeln!(text, "the thread {}: it misses what thread {} does meanwhile", does(later), access.thread);
-            text.push_str(&source::excerpt(&store.place, "this store"));
-            text.push_str(&source::excerpt(&later.place, "comes before it"));
-            text.push_str(&source::excerpt(&access.place, "and this in between"));
-        }
-        _ => {
-            let reads = if access.what == "load" { "reads" } else { "accesses the same location" };
-            let _ = writeln!(text, "thread {} {reads}", access.thread);
-            text.push_str(&source::excerpt(&store.place, "this store"));
-            text.push_str(&source::excerpt(&access.place, "this access"));
-            if let Some(later) = overtaken_by {
-                let _ = write!(text, "    = the store is overtaken by the {} at {}", later.what, later.place);
-            }
-        }
-    }
-    text.trim_end().to_owned()
 }
 
 /// The frames of a backtrace between the panic and the runtime.
