@@ -42,8 +42,11 @@ pub enum Kind {
     Wait,
     /// Found itself taken from that list.
     Wake,
-    /// Took waiters from that list.
-    Notify,
+    /// Took waiters from that list, or found that there are none.
+    Notify {
+        /// Were there any? Then it wrote.
+        wakes: bool,
+    },
     /// Left that list without having been notified.
     Leave,
 }
@@ -58,9 +61,10 @@ impl Kind {
             Self::Rmw { writes, drains_all } => Operation::Atomic { writes, drains_all },
             Self::Fence(FenceKind::StoreStore) => Operation::StoreFence,
             Self::Fence(FenceKind::Full | FenceKind::StoreLoad) => Operation::FullFence,
-            Self::Lock | Self::Unlock | Self::Wait | Self::Notify | Self::Leave => {
+            Self::Lock | Self::Unlock | Self::Wait | Self::Leave => {
                 Operation::Atomic { writes: true, drains_all: true }
             }
+            Self::Notify { wakes } => Operation::Atomic { writes: wakes, drains_all: true },
             Self::Wake => Operation::Atomic { writes: false, drains_all: true },
         }
     }
@@ -172,7 +176,9 @@ impl<'p> Run<'p> {
                 push(quiet(Kind::Wait, self.cells.condvar(condvar)));
                 push(quiet(Kind::Unlock, self.cells.mutex(mutex)));
             }
-            Effect::Notify { condvar, .. } => push(quiet(Kind::Notify, self.cells.condvar(condvar))),
+            Effect::Notify { condvar, woken, .. } => {
+                push(quiet(Kind::Notify { wakes: woken > 0 }, self.cells.condvar(condvar)));
+            }
             Effect::SpuriousWake { condvar } => push(quiet(Kind::Leave, self.cells.condvar(condvar))),
             Effect::Choose { .. } | Effect::LeaveCritical | Effect::Commit { .. } => {}
         }

@@ -439,8 +439,8 @@ impl<'s, S: System> Interleaving<'s, S> {
             Pending::Wait { condvar, mutex } => self.wait(thread, condvar, mutex),
             Pending::Notify { condvar, all } => {
                 self.lanes[thread].last_wait = NONE;
-                self.emit(thread, interlocked, condvar);
                 let waiters = self.memory[condvar as usize];
+                self.emit(thread, Operation::Atomic { writes: waiters != 0, drains_all: true }, condvar);
                 let woken = if all { waiters } else { waiters & bit(choice as usize) };
                 self.set(condvar, waiters & !woken);
                 for waiter in (0..self.lanes.len()).filter(|&waiter| woken & bit(waiter) != 0) {

@@ -176,12 +176,8 @@ impl Lineariser {
 /// read that waits for a mutex or a notification has not happened yet.
 pub fn is_step(event: &Event) -> bool {
     match event.kind {
-        EventKind::RmwRead(_) => !event.has_write && !event.stuck,
-        EventKind::LockRead
-        | EventKind::WaitRead
-        | EventKind::WaitUnlock
-        | EventKind::WakeRead
-        | EventKind::NotifyRead => false,
+        EventKind::RmwRead(_) | EventKind::NotifyRead => !event.has_write && !event.stuck,
+        EventKind::LockRead | EventKind::WaitRead | EventKind::WaitUnlock | EventKind::WakeRead => false,
         _ => true,
     }
 }
@@ -211,6 +207,7 @@ pub fn observed(graph: &Graph, id: u32) -> Option<monitor::Event> {
         | EventKind::Signal => interlocked(true),
         EventKind::Await => interlocked(false),
         EventKind::WakeRead if !event.stuck && !event.has_write => interlocked(false),
+        EventKind::NotifyRead if !event.has_write => interlocked(false),
         EventKind::Fence(FenceKind::StoreStore) => Operation::StoreFence,
         EventKind::Fence(FenceKind::Full | FenceKind::StoreLoad) => Operation::FullFence,
         _ => return None,

@@ -95,8 +95,13 @@ pub enum Operation {
     Wake(CondvarId),
     /// Woke without a notification: leaves the list of waiters, as a notification would have taken it from there.
     Leave(CondvarId),
-    /// Notified one waiter or all.
-    Notify(CondvarId),
+    /// Notified one waiter or all. If nobody waited, it only looked.
+    Notify {
+        /// The condition variable.
+        condvar: CondvarId,
+        /// Did anybody wait?
+        wakes: bool,
+    },
 }
 
 /// The only things the axioms look at in an operation.
@@ -137,7 +142,7 @@ impl Operation {
             Self::Rmw { loc, drains_all, .. } => Class::Atomic { cell: Cell::Memory(loc), drains_all },
             Self::Fence(kind) => Class::Fence(kind),
             Self::Lock(mutex) | Self::Unlock(mutex) => interlocked(Cell::Mutex(mutex)),
-            Self::Wait(condvar) | Self::Wake(condvar) | Self::Leave(condvar) | Self::Notify(condvar) => {
+            Self::Wait(condvar) | Self::Wake(condvar) | Self::Leave(condvar) | Self::Notify { condvar, .. } => {
                 interlocked(Cell::Condvar(condvar))
             }
         }
@@ -148,11 +153,12 @@ impl Operation {
         self.class().cell()
     }
 
-    /// Does it write its cell? Mutex and condition-variable operations do, except for being woken.
+    /// Does it write its cell? Mutex and condition-variable operations do, except for being woken and for waking nobody.
     pub fn writes(self) -> bool {
         match self {
             Self::Store { .. } | Self::Lock(_) | Self::Unlock(_) => true,
-            Self::Wait(_) | Self::Leave(_) | Self::Notify(_) => true,
+            Self::Wait(_) | Self::Leave(_) => true,
+            Self::Notify { wakes, .. } => wakes,
             Self::Rmw { written, .. } => written.is_some(),
             Self::Load { .. } | Self::Wake(_) | Self::Fence(_) => false,
         }
@@ -372,7 +378,7 @@ impl TraceBuilder {
                 self.sleep[thread.index()] = Sleep::Asleep(condvar);
             }
             Effect::Notify { condvar, woken, one } => {
-                self.act(thread, pc, Operation::Notify(condvar));
+                self.act(thread, pc, Operation::Notify { condvar, wakes: woken > 0 });
                 if woken > 0 {
                     self.wake(condvar, one);
                 }

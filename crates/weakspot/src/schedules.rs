@@ -573,9 +573,11 @@ fn observed(machine: &mut Buffered<'_, Live<'_>>, thread: usize) -> [Option<(Ope
         | Pending::TryLock(cell)
         | Pending::Unlock(cell)
         | Pending::Wait { mutex: cell, .. }
-        | Pending::Notify { condvar: cell, .. }
         | Pending::Signal(cell)
         | Pending::Await(cell) => (interlocked, cell),
+        Pending::Notify { condvar, .. } => {
+            (Operation::Atomic { writes: machine.memory(condvar) != 0, drains_all: true }, condvar)
+        }
         _ => return [None; 2],
     };
     [Some(one), None]

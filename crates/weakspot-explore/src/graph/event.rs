@@ -36,9 +36,9 @@ pub enum EventKind {
     WakeRead,
     /// The write of a wake-up without a notification: the thread leaves the list of waiters.
     WakeWrite,
-    /// The read of a notification.
+    /// The read of a notification: who waits?
     NotifyRead,
-    /// The write of a notification.
+    /// The write of a notification, if anybody waits.
     NotifyWrite,
     /// The only write of its cell.
     Signal,

@@ -10,7 +10,7 @@ use super::checksum::crc32c;
 use super::rules::{KINDS, Rules, code_of, sort_of, values_of};
 use super::{At, CellSort, Ending, LONGEST_STRING, Record, TraceError, TraceEvent, TracePlace};
 use crate::graph::NONE;
-use crate::happening::Happening;
+use crate::happening::{Happening, Kind};
 
 /// The first bytes. The first is no letter, and the line ends break if something translates them.
 pub const MAGIC: [u8; 8] = [0x89, b'W', b'T', b'R', b'\r', b'\n', 0x1a, b'\n'];
@@ -32,6 +32,26 @@ const OTHER_THREAD: u8 = 1 << 4;
 const HAS_PLACE: u8 = 1 << 5;
 const HAS_READ: u8 = 1 << 6;
 const HAS_WRITTEN: u8 = 1 << 7;
+
+/// A notification, with a flag if it wakes nobody. It has no values, so this is the bit of one.
+const NOTIFICATION: u8 = code_of(Kind::Notify { wakes: true });
+const OF_NOBODY: u8 = HAS_READ;
+
+/// The kind of an event as its first byte has it.
+#[inline]
+const fn bits_of(kind: Kind) -> u8 {
+    if matches!(kind, Kind::Notify { wakes: false }) { NOTIFICATION | OF_NOBODY } else { code_of(kind) }
+}
+
+/// The kind that stands in a first byte, and what that says beside.
+#[inline]
+fn kind_of(first: u8) -> Option<(Kind, u8)> {
+    let (code, flags) = (first & CONTROL, first & !CONTROL);
+    if code == NOTIFICATION && flags & OF_NOBODY != 0 {
+        return Some((Kind::Notify { wakes: false }, flags & !OF_NOBODY));
+    }
+    KINDS.get(usize::from(code)).filter(|_| code != CONTROL).map(|&(kind, _)| (kind, flags))
+}
 
 /// Writes the binary format.
 #[derive(Debug)]
@@ -112,7 +132,7 @@ impl<W: Write> BinaryWriter<W> {
     fn event(&mut self, event: &TraceEvent) {
         let Happening { kind, cell, read, written } = event.happening;
         let flag = |bit: u8, set: bool| if set { bit } else { 0 };
-        let first = code_of(kind)
+        let first = bits_of(kind)
             | flag(OTHER_THREAD, event.thread != self.thread)
             | flag(HAS_PLACE, event.place.is_some())
             | flag(HAS_READ, read.is_some())
@@ -380,10 +400,10 @@ impl<R: Read> BinaryReader<R> {
 
     #[inline]
     fn event(&mut self, first: u8, start: u64) -> Result<TraceEvent, TraceError> {
-        let Some(&(kind, _)) = KINDS.get(usize::from(first & CONTROL)) else {
+        let Some((kind, flags)) = kind_of(first) else {
             return Err(damaged(start, format!("there is no record of the kind {first:#04x}")));
         };
-        let has = |bit: u8| first & bit != 0;
+        let has = |bit: u8| flags & bit != 0;
         let at = |message: String| damaged(start, message);
         if has(OTHER_THREAD) {
             let thread = self.number()?;

@@ -369,7 +369,8 @@ fn placed(graph: &Graph, system: &Interpreter<'_>, id: u32) -> Option<Placed> {
         EventKind::Unlock | EventKind::WaitUnlock => quiet(Kind::Unlock, event.cell),
         EventKind::WaitWrite => quiet(Kind::Wait, event.cell),
         EventKind::WakeRead => quiet(Kind::Wake, event.cell),
-        EventKind::NotifyWrite => quiet(Kind::Notify, event.cell),
+        EventKind::NotifyRead => quiet(Kind::Notify { wakes: false }, event.cell),
+        EventKind::NotifyWrite => quiet(Kind::Notify { wakes: true }, event.cell),
         EventKind::WakeWrite => quiet(Kind::Leave, event.cell),
         _ => return None,
     };

@@ -132,7 +132,7 @@ pub fn sort_of(kind: Kind) -> Option<CellSort> {
     match kind {
         Kind::Load | Kind::Store | Kind::Rmw { .. } => Some(CellSort::Location),
         Kind::Lock | Kind::Unlock => Some(CellSort::Mutex),
-        Kind::Wait | Kind::Wake | Kind::Notify | Kind::Leave => Some(CellSort::Condvar),
+        Kind::Wait | Kind::Wake | Kind::Notify { .. } | Kind::Leave => Some(CellSort::Condvar),
         Kind::Fence(_) => None,
     }
 }
@@ -147,8 +147,9 @@ pub fn values_of(kind: Kind) -> (bool, bool) {
     }
 }
 
-/// Every kind with its words in the text format; the index is its number in the binary one.
-pub const KINDS: [(Kind, &str); 15] = [
+/// Every kind with its words in the text format. The index is its number in the binary one, but for the last: that is a `notify`
+/// with a flag.
+pub const KINDS: [(Kind, &str); 16] = [
     (Kind::Load, "load"),
     (Kind::Store, "store"),
     (Kind::Rmw { writes: true, drains_all: false }, "rmw"),
@@ -162,17 +163,18 @@ pub const KINDS: [(Kind, &str); 15] = [
     (Kind::Unlock, "unlock"),
     (Kind::Wait, "wait"),
     (Kind::Wake, "wake"),
-    (Kind::Notify, "notify"),
+    (Kind::Notify { wakes: true }, "notify"),
     (Kind::Leave, "leave"),
+    (Kind::Notify { wakes: false }, "notify-nobody"),
 ];
 
 /// The index of a kind in [`KINDS`].
 #[inline]
-pub fn code_of(kind: Kind) -> u8 {
+pub const fn code_of(kind: Kind) -> u8 {
     match kind {
         Kind::Load => 0,
         Kind::Store => 1,
-        Kind::Rmw { writes, drains_all } => 2 + u8::from(!writes) + 2 * u8::from(drains_all),
+        Kind::Rmw { writes, drains_all } => 2 + !writes as u8 + 2 * drains_all as u8,
         Kind::Fence(FenceKind::Full) => 6,
         Kind::Fence(FenceKind::StoreStore) => 7,
         Kind::Fence(FenceKind::StoreLoad) => 8,
@@ -180,8 +182,9 @@ pub fn code_of(kind: Kind) -> u8 {
         Kind::Unlock => 10,
         Kind::Wait => 11,
         Kind::Wake => 12,
-        Kind::Notify => 13,
+        Kind::Notify { wakes: true } => 13,
         Kind::Leave => 14,
+        Kind::Notify { wakes: false } => 15,
     }
 }
 

@@ -512,7 +512,7 @@ impl<S: System> Explorer<'_, S> {
                 if value != 0 && !all {
                     return None;
                 }
-                (Step::atomic(condvar, value, Some(0)), 0)
+                (Step::atomic(condvar, value, (value != 0).then_some(0)), 0)
             }
             Pending::Fence(_) | Pending::LeaveCritical => (Step::NOTHING, 0),
             Pending::Choose { lo, hi } => (Step::NOTHING, solo.choice.filter(|choice| (lo..=hi).contains(choice))?),
@@ -535,12 +535,12 @@ impl<S: System> Explorer<'_, S> {
         Some(match event.kind {
             EventKind::Load => Step::load(event.cell, event.value),
             EventKind::Store | EventKind::InterlockedStore | EventKind::Unlock => Step::store(event.cell, event.value),
-            EventKind::RmwRead(_) if event.has_write => return None,
-            EventKind::RmwRead(_) => Step::atomic(event.cell, event.value, None),
+            EventKind::RmwRead(_) | EventKind::NotifyRead if event.has_write => return None,
+            EventKind::RmwRead(_) | EventKind::NotifyRead => Step::atomic(event.cell, event.value, None),
             EventKind::RmwWrite { .. } | EventKind::LockWrite | EventKind::NotifyWrite => {
                 Step::atomic(event.cell, before(), Some(event.value))
             }
-            EventKind::LockRead | EventKind::NotifyRead => return None,
+            EventKind::LockRead => return None,
             _ => Step::NOTHING,
         })
     }

@@ -96,8 +96,8 @@ impl<S: System> Explorer<'_, S> {
             }
             Pending::Notify { condvar, all } => {
                 let waiters = self.graph().value_of(condvar, source);
-                // If there are several, any of them may be woken.
-                (all || waiters.count_ones() <= 1).then_some(Doomed {
+                // If there are several, any of them may be woken; if there is nobody, nothing is written.
+                (waiters != 0 && (all || waiters.count_ones() == 1)).then_some(Doomed {
                     kind: EventKind::NotifyWrite,
                     value: 0,
                     notifies_all: all,
@@ -225,9 +225,14 @@ impl<S: System> Explorer<'_, S> {
         }
     }
 
-    /// The write of a notification. Without a choice: wakes the first waiter, and leaves the others for later.
+    /// What a notification does. If nobody waits, it only looks. Without a choice: wakes the first waiter, and leaves the
+    /// others for later.
     pub(super) fn notify(&mut self, thread: usize, pending: Pending, read: u32, choice: Option<u32>) -> bool {
         let waiters = self.graph().event(read).value;
+        if waiters == 0 {
+            self.resume(thread, 0);
+            return true;
+        }
         let all = matches!(pending, Pending::Notify { all: true, .. });
         let written = match choice {
             _ if all => 0,

@@ -230,7 +230,8 @@ impl<S: System> Explorer<'_, S> {
             | EventKind::NotifyWrite
             | EventKind::Fence(_)
             | EventKind::LeaveCritical => self.system.resume(thread, 0),
-            EventKind::RmwRead(_) if event.has_write || event.stuck => {}
+            EventKind::RmwRead(_) | EventKind::NotifyRead if event.has_write || event.stuck => {}
+            EventKind::NotifyRead => self.system.resume(thread, 0),
             EventKind::RmwRead(_) => self.feed_update(thread, event.value),
             EventKind::RmwWrite { .. } => self.feed_update(thread, self.graph().event(event.po_prev).value),
             EventKind::Misuse => self.system.fail(thread, Misuse::NotHolding),
@@ -239,8 +240,7 @@ impl<S: System> Explorer<'_, S> {
             | EventKind::WaitWrite
             | EventKind::WaitUnlock
             | EventKind::WakeRead
-            | EventKind::WakeWrite
-            | EventKind::NotifyRead => {}
+            | EventKind::WakeWrite => {}
         }
     }
 

@@ -443,8 +443,9 @@ fn is_look(kind: EventKind) -> bool {
 /// May a round with such an event be without consequence? A notification may if nobody waits for it.
 pub(super) fn may_repeat(event: &Event) -> bool {
     match event.kind {
-        EventKind::NotifyRead | EventKind::NotifyWrite => event.value == 0,
-        EventKind::Signal
+        EventKind::NotifyRead => !event.has_write,
+        EventKind::NotifyWrite
+        | EventKind::Signal
         | EventKind::Await
         | EventKind::WaitRead
         | EventKind::WaitWrite

@@ -34,6 +34,7 @@ fn again(event: &Event) -> Again {
         EventKind::Unlock => Step::Unlock,
         EventKind::WaitRead => Step::Rest,
         EventKind::NotifyWrite => Step::Notify,
+        EventKind::NotifyRead if !event.has_write => Step::Notify,
         EventKind::Signal => Step::Signal,
         EventKind::Await => Step::Await,
         EventKind::Fence(kind) => Step::Fence(kind),

@@ -495,14 +495,17 @@ impl<'p> Attack<'p> {
                 return Some(vec![write(cell(mutex)), write(self.condvar_cell(condvar.index()))]);
             }
             Pause::Notify { condvar, all } => {
+                let mut writes = false;
                 for other in self.program.thread_ids() {
                     let sleeper = LocalId(words[other.index()]);
                     let chosen = all || i64::from(other.0) == mv.choice;
                     if chosen && self.threads.phase(other, sleeper) == Phase::Waiting(condvar) {
                         words[other.index()] = self.threads.wake(other, sleeper).0;
+                        writes = true;
                     }
                 }
-                (0, vec![write(self.condvar_cell(condvar.index()))])
+                // One that nobody waits for only looks.
+                (0, vec![CellAccess { cell: self.condvar_cell(condvar.index()), writes }])
             }
             Pause::Choose { .. } => (mv.choice, Vec::new()),
             Pause::Spin | Pause::End | Pause::ThreadRegister { .. } => return None,
