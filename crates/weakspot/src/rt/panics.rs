@@ -32,7 +32,6 @@ fn note(runtime: &Runtime, info: &PanicHookInfo<'_>) {
     let message = message_of(info.payload());
     let place = info.location().map(SourcePlace::from);
     let backtrace = Backtrace::force_capture();
-    // A panic of the runtime itself may come while its state is in use.
     if let Ok(mut state) = runtime.state.try_borrow_mut() {
         let lane = &mut state.lanes[runtime.thread.get() as usize];
         lane.unwinding = true;
@@ -43,7 +42,18 @@ fn note(runtime: &Runtime, info: &PanicHookInfo<'_>) {
         if cfg!(panic = "abort") {
             tell_abort(runtime.thread.get(), &lane.seen);
         }
+    } else {
+        tell_defect(&message, place.as_ref());
     }
+}
+
+/// A panic of the runtime itself, while its state is in use: nobody can note it for the report.
+#[cold]
+fn tell_defect(message: &str, place: Option<&SourcePlace>) {
+    let place = place.map(|place| format!(", at {place}")).unwrap_or_default();
+    super::tell(&format!(
+        "\nweakspot: internal error: {message}{place}\nThis is a defect of weakspot; please report it with the model\n"
+    ));
 }
 
 /// Is this what the standard library says before it ends the process, because a destructor panics while its thread does or
