@@ -198,8 +198,6 @@ pub(crate) struct Lane {
     pub(crate) marker: u32,
     /// Where the last marker it has passed stands.
     pub(crate) marker_place: Place,
-    /// Where on the stack it was passed, if the calls that lead there count.
-    pub(crate) marker_frame: usize,
     /// Who has started it, and how much had been allocated then.
     pub(crate) parent: u32,
     pub(crate) births_of_parent: usize,
@@ -254,7 +252,6 @@ impl Lane {
             place: std::panic::Location::caller(),
             marker: 0,
             marker_place: std::panic::Location::caller(),
-            marker_frame: 0,
             parent: 0,
             births_of_parent: 0,
             joined: 0,

@@ -463,32 +463,20 @@ impl Runtime {
     }
 
     /// The end of a round of a loop that waits, which is told apart from others by this call.
-    ///
-    /// Those who back off say so more and more often between two looks. Only the last marker before a look counts, and a call
-    /// that comes from the same frame as the one before, with nothing in between, is taken for the same.
-    #[inline(never)]
     pub(crate) fn pass_call(&self, place: Place) {
         if self.is_free() {
             self.give_way();
             return;
         }
-        let anchor = std::hint::black_box(0_u8);
-        let frame = std::ptr::from_ref(std::hint::black_box(&anchor)) as usize;
         let thread = self.thread.get();
         // If what the thread does next is known, nobody asks for the marker.
         let top = {
             let state = self.state();
-            let lane = &state.lanes[thread as usize];
-            if lane.marker != 0 && lane.marker_frame == frame && std::ptr::eq(lane.marker_place, place) {
-                let marker = lane.marker;
-                drop(state);
-                return self.pass(place, marker, frame);
-            }
-            (!state.script.moves(thread)).then_some(lane.top)
+            (!state.script.moves(thread)).then(|| state.lanes[thread as usize].top)
         };
         let detail = if self.fair.get() { Detail::Functions } else { Detail::Calls };
         let call = top.map(|top| self.calls.borrow_mut().number(place, top, detail));
-        self.pass(place, call.unwrap_or_else(|| marker_of(place)), frame);
+        self.pass(place, call.unwrap_or_else(|| marker_of(place)));
     }
 
     /// The same where the place is enough.
@@ -496,16 +484,15 @@ impl Runtime {
         if self.is_free() {
             self.give_way();
         } else {
-            self.pass(place, marker_of(place), 0);
+            self.pass(place, marker_of(place));
         }
     }
 
-    #[inline]
-    fn pass(&self, place: Place, marker: u32, frame: usize) {
+    fn pass(&self, place: Place, marker: u32) {
         let silent_rounds = {
             let lane = &mut self.state().lanes[self.thread.get() as usize];
             lane.silent_rounds = if lane.marker == 0 { 0 } else { lane.silent_rounds + 1 };
-            (lane.marker, lane.marker_place, lane.marker_frame) = (marker, place, frame);
+            (lane.marker, lane.marker_place) = (marker, place);
             lane.silent_rounds
         };
         if silent_rounds >= MOST_SILENT_ROUNDS {
