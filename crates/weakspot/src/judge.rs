@@ -482,7 +482,7 @@ impl Visitor<Live<'_>> for Judge<'_> {
             Ending::Wrong => runtime.failure.take(),
             Ending::Deadlock => Some(runtime.deadlock()),
             Ending::Livelock => {
-                let livelock = runtime.livelock_unless_it_ends();
+                let livelock = runtime.livelock_unless_it_ends(|cell| graph.final_value(cell));
                 self.report.blocked += u64::from(livelock.is_none());
                 livelock
             }

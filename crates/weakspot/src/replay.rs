@@ -324,7 +324,7 @@ fn run_moves(builder: &Builder, runtime: &Runtime, trial: &Trial) -> Option<Fail
         }
     }
     if goes_on && !go_on(&mut machine) {
-        return runtime.livelock_unless_it_ends();
+        return runtime.livelock_unless_it_ends(|cell| machine.memory(cell));
     }
     let Some(rest) = machine.rest() else { return Some(ends_early(builder, runtime)) };
     match rest {
@@ -338,6 +338,6 @@ fn run_moves(builder: &Builder, runtime: &Runtime, trial: &Trial) -> Option<Fail
         }
         Rest::Deadlock | Rest::Livelock if runtime.is_kept_out_in_vain() => None,
         Rest::Deadlock => Some(runtime.deadlock()),
-        Rest::Livelock => runtime.livelock_unless_it_ends(),
+        Rest::Livelock => runtime.livelock_unless_it_ends(|cell| machine.memory(cell)),
     }
 }

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use weakspot_explore::buffered::{Buffered, Move, Rest};
 use weakspot_explore::exhaustive::{MonitorKind, Watcher};
 use weakspot_explore::monitor::{Event, Finding, Operation};
-use weakspot_explore::system::{Pending, Repeated, System, Update};
+use weakspot_explore::system::{CellId, Pending, Repeated, System, Update};
 use weakspot_model::buffer::MemoryModel;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::ir::FenceKind;
@@ -279,7 +279,7 @@ impl<'b, 'r> Search<'b, 'r> {
         loop {
             self.take_quiet_steps(&mut machine);
             if let Some(rest) = machine.rest() {
-                return self.end(rest);
+                return self.end(rest, |cell| machine.memory(cell));
             }
             let Options { moves, costs, .. } = &mut options;
             machine.moves(moves);
@@ -478,7 +478,7 @@ impl<'b, 'r> Search<'b, 'r> {
         if is_signal { self.held_back.push(event) } else { self.events.push(event) }
     }
 
-    fn end(&mut self, rest: Rest) -> ControlFlow<()> {
+    fn end(&mut self, rest: Rest, memory: impl Fn(CellId) -> i64) -> ControlFlow<()> {
         let runtime = self.runtime;
         let failure = match rest {
             Rest::Complete => {
@@ -491,7 +491,7 @@ impl<'b, 'r> Search<'b, 'r> {
             }
             Rest::Deadlock => Some(runtime.deadlock()),
             Rest::Livelock => {
-                let livelock = runtime.livelock_unless_it_ends();
+                let livelock = runtime.livelock_unless_it_ends(memory);
                 self.judge.report.blocked += u64::from(livelock.is_none());
                 livelock
             }

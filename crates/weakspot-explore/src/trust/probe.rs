@@ -49,6 +49,8 @@ const FEW_ROUNDS: u32 = 32;
 const FEWEST_ROUNDS: u32 = 12;
 /// How often a thread that does not idle for long passes a marker, for each round that the loop is tried out for.
 const PASSES_PER_ROUND: u32 = 4;
+/// Rounds that are enough to take a thread to do the same for ever once it has begun to do something else.
+const FEWEST_OTHER_ROUNDS: u32 = 8;
 /// Events that a thread may have on its own between two passes of a marker.
 const MOST_STEPS: u32 = 5_000;
 /// Rounds of a loop with an end that are all explored, unless somebody says another number.
@@ -64,7 +66,8 @@ pub(super) enum Fate {
     /// Each round is like the last one, or does the same a different number of times: a loop that spins some times and
     /// then yields passes the marker of its spinning once less.
     Endless,
-    /// After so many rounds like the last one the thread does something else, and gets out of the loop.
+    /// After so many rounds like the last one the thread does something else: it gets out of the loop, or goes on in it with
+    /// other rounds, which are the same for ever.
     Leaves(u32),
     /// Rounds differ, but the thread does not get out.
     Winds,
@@ -205,6 +208,29 @@ fn smallest_part(steps: &[Step]) -> &[Step] {
     part.unwrap_or(steps)
 }
 
+/// The rounds of a loop from the first one on that is not like the last one of the graph.
+struct Other {
+    part: Vec<Step>,
+    rounds: u32,
+    all_repeat: bool,
+}
+
+impl Other {
+    fn new(first: &[Step]) -> Self {
+        Self { part: smallest_part(first).to_vec(), rounds: 1, all_repeat: true }
+    }
+
+    fn see(&mut self, steps: &[Step]) {
+        self.rounds += 1;
+        self.all_repeat &= repeats(steps, &self.part);
+    }
+
+    /// Does the thread do the same from then on?
+    fn goes_on(&self) -> bool {
+        self.all_repeat && self.rounds >= FEWEST_OTHER_ROUNDS
+    }
+}
+
 /// One thread alone, and the memory it sees.
 pub(super) struct Solo {
     pub(super) thread: ThreadId,
@@ -251,15 +277,17 @@ impl<S: System> Explorer<'_, S> {
 
     /// Are the rounds of this loop repeated without being explored?
     fn is_skipped(&self, round: Round, fate: Fate) -> bool {
-        let most = if round.idle == Idle::Waits { self.loops.exact_rounds } else { MOST_ROUNDS };
+        let only_looks = matches!(round.idle, Idle::Waits | Idle::Looks);
+        let most = if only_looks { self.loops.exact_rounds } else { MOST_ROUNDS };
         matches!(fate, Fate::Leaves(rounds) if rounds > most)
     }
 
     fn apply_fate(&mut self, thread: usize, round: Round, fate: Fate) {
         let left_out = match (fate, round.idle) {
-            (Fate::Leaves(_), _) => return,
+            // If it goes on with the same looks, the next round is one of waiting.
+            (Fate::Leaves(_), _) | (Fate::Endless, Idle::Looks) => return,
             (Fate::Endless, Idle::Waits | Idle::Repeats) => None,
-            (Fate::Winds, Idle::Waits | Idle::Repeats) => Some(LeftOut::Winds),
+            (Fate::Winds, Idle::Waits | Idle::Looks | Idle::Repeats) => Some(LeftOut::Winds),
             (Fate::Wanders, _) => Some(LeftOut::Clock),
             (Fate::Fails, _) => Some(LeftOut::Fails),
             (_, Idle::Writes) => Some(LeftOut::Writes),
@@ -431,6 +459,7 @@ impl<S: System> Explorer<'_, S> {
         let mut solo = Solo { choice, ..Solo::new(ThreadId::new(thread), self.graph().cell_count()) };
         let part = smallest_part(&pattern);
         let (mut alike, mut all_alike, mut all_repeat, mut passes) = (0, true, true, 0);
+        let mut other: Option<Other> = None;
         for number in 0..rounds {
             if number >= FEWEST_ROUNDS && passes > most_passes {
                 break;
@@ -443,8 +472,18 @@ impl<S: System> Explorer<'_, S> {
             all_alike &= steps == pattern;
             all_repeat &= repeats(&steps, part);
             alike += u32::from(all_alike);
+            match &mut other {
+                Some(other) => other.see(&steps),
+                None if !all_alike => other = Some(Other::new(&steps)),
+                None => {}
+            }
         }
-        if all_repeat { Fate::Endless } else { Fate::Winds }
+        match other {
+            _ if all_repeat => Fate::Endless,
+            // The loop has another part, which will be tried out when the thread has come to it.
+            Some(other) if other.goes_on() => Fate::Leaves(alike),
+            _ => Fate::Winds,
+        }
     }
 
     /// A thread that says that it waits and fails after some rounds counts them because it does not expect to wait so

@@ -48,8 +48,10 @@ use crate::system::{CellId, System, Token};
 /// How a round can be without consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Idle {
-    /// It only looks.
+    /// It only looks, where the round before looked.
     Waits,
+    /// It only looks, once, where the round before did not.
+    Looks,
     /// It does what the round before did, and comes to nothing.
     Repeats,
     /// It writes, but has read nothing new.
@@ -150,7 +152,10 @@ impl<S: System> Explorer<'_, S> {
     pub(super) fn as_last_round(&self, round: Round, marker: Token) -> Option<Round> {
         let Round { first, last, idle } = round;
         match idle {
-            Idle::Waits => self.has_looked_before(first, last, marker).then_some(round),
+            Idle::Waits | Idle::Looks => {
+                let idle = self.looks_again(first, last, marker)?;
+                Some(Round { idle, ..round })
+            }
             Idle::Repeats => self.futile_round(first, last, marker),
             Idle::Writes | Idle::Together => Some(round),
         }
@@ -167,24 +172,24 @@ impl<S: System> Explorer<'_, S> {
     }
 
     /// Has the thread looked at the same cells in the round before? What a round has changed nobody knows, so the first
-    /// round of a loop is none that the thread could go on with for ever. One look is its own round before: what it comes
-    /// after, the next one comes after, too.
-    fn has_looked_before(&self, first: u32, last: u32, marker: Token) -> bool {
+    /// round of a loop is none that the thread could go on with for ever. One look after a round of other looks may be one of a
+    /// loop that looks here and there in turn, whose rounds are never like the ones before.
+    fn looks_again(&self, first: u32, last: u32, marker: Token) -> Option<Idle> {
         let before = self.graph().event(first).po_prev;
         if before == NONE {
-            return false;
+            return None;
         }
         let (mut one, mut other) = (last, before);
         loop {
             let (event, earlier) = (self.graph().event(one), self.graph().event(other));
             if (event.kind, event.cell) != (earlier.kind, earlier.cell) {
-                return first == last && self.marked_round(before, marker).is_some();
+                return (first == last && self.marked_round(before, marker).is_some()).then_some(Idle::Looks);
             }
             if one == first {
-                return true;
+                return Some(Idle::Waits);
             }
             if earlier.po_prev == NONE {
-                return false;
+                return None;
             }
             (one, other) = (event.po_prev, earlier.po_prev);
         }

@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use weakspot_explore::system::LeftOut;
+use weakspot_explore::system::{CellId, LeftOut, UNBOUND};
 
 use super::lane::{Effect, Operation};
 use super::runtime::{Mode, Runtime};
@@ -50,17 +50,20 @@ impl Runtime {
 
     /// Nobody can end the waiting of the threads that are left, as far as can be seen. Lets them go on nevertheless: nothing
     /// if all come to their end without a panic. Then they wait for something that is no event, and their loops are named.
-    /// Otherwise it is a livelock, and what they do at last, if they panic, is told as well.
-    pub(crate) fn livelock_unless_it_ends(&self) -> Option<Failure> {
+    /// Otherwise it is a livelock, and what they do at last, if they panic, is told as well. Whoever has to be notified stays
+    /// where it is until somebody does that; `memory` says who waits for a condition variable.
+    pub(crate) fn livelock_unless_it_ends(&self, memory: impl Fn(CellId) -> i64) -> Option<Failure> {
         let mut livelock = self.livelock();
         let loops: Vec<_> = {
             let state = self.state();
             let waiting = state.lanes.iter().filter(|lane| lane.marker != 0 && Self::is_there(lane.operation));
             waiting.map(|lane| SourcePlace::from(lane.marker_place)).collect()
         };
+        self.asleep.set(self.sleepers(memory));
         self.mode.set(Mode::Free);
         self.free_panic.take();
         self.run_free();
+        self.asleep.set(0);
         let panic = self.free_panic.take();
         let ends = self.is_over() && panic.is_none();
         if ends {
@@ -73,6 +76,30 @@ impl Runtime {
             let _ = write!(livelock.message, "\n  if they go on waiting, {panic}");
         }
         (!ends).then_some(livelock)
+    }
+
+    /// Who waits for a notification that has not come.
+    fn sleepers(&self, memory: impl Fn(CellId) -> i64) -> u64 {
+        let state = self.state();
+        let sleeps = |thread: usize, operation: Operation| {
+            let Operation::Wait { condvar, .. } = operation else { return false };
+            let cell = state.objects[condvar as usize].cell;
+            cell != UNBOUND && memory(cell) >> thread & 1 != 0
+        };
+        let lanes = state.lanes.iter().enumerate();
+        lanes.filter(|(thread, lane)| sleeps(*thread, lane.operation)).fold(0, |all, (thread, _)| all | 1 << thread)
+    }
+
+    /// Somebody notifies threads of a run that goes on freely.
+    pub(super) fn wake_freely(&self, condvar: u32, all: bool) {
+        let state = self.state();
+        let asleep = self.asleep.get();
+        let waits = |thread: &usize| {
+            asleep >> thread & 1 != 0
+                && matches!(state.lanes[*thread].operation, Operation::Wait { condvar: other, .. } if other == condvar)
+        };
+        let woken = (0..state.lanes.len()).filter(waits).take(if all { usize::MAX } else { 1 });
+        self.asleep.set(woken.fold(asleep, |asleep, thread| asleep & !(1 << thread)));
     }
 
     pub(super) fn is_there(operation: Operation) -> bool {
@@ -113,7 +140,8 @@ impl Runtime {
             Operation::Join { child, .. } => matches!(state.lanes[child as usize].operation, Operation::Ended),
             Operation::Lock(mutex) => !state.objects[mutex as usize].held,
             Operation::Pass(gate) => state.objects[gate as usize].held,
-            Operation::Rmw { .. } if state.lanes[thread].may_time_out() => true,
+            Operation::Rmw { .. } | Operation::Wait { .. } if state.lanes[thread].may_time_out() => true,
+            Operation::Wait { .. } => self.asleep.get() >> thread & 1 == 0,
             Operation::Rmw { probe, .. } => {
                 drop(state);
                 // SAFETY: the thread is suspended in the call that owns the probe.

@@ -112,6 +112,8 @@ pub(crate) struct Runtime {
     pub(crate) mode: Cell<Mode>,
     /// The first panic of a thread while events happened at once: who, what and where.
     pub(super) free_panic: RefCell<Option<String>>,
+    /// Threads that go on freely only when somebody notifies them: one bit for each.
+    pub(super) asleep: Cell<u64>,
     /// The thread that is resumed takes the next step of the script itself.
     pub(crate) its_turn: Cell<bool>,
     /// Threads that owe something: see `debts`.
@@ -183,6 +185,7 @@ impl Runtime {
             in_the_way: Cell::new(false),
             mode: Cell::new(Mode::Explored),
             free_panic: RefCell::new(None),
+            asleep: Cell::new(0),
             its_turn: Cell::new(false),
             debts: Cell::new(0),
             buffered: Cell::new(false),

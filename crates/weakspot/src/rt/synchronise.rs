@@ -159,6 +159,9 @@ impl Runtime {
             let what = if all { "Condvar::notify_all" } else { "Condvar::notify_one" };
             self.post(Operation::Notify { condvar, all }, what, place);
         }
+        if self.is_free() {
+            self.wake_freely(condvar, all);
+        }
     }
 
     /// Does a thread wait with a timeout? Then it is not stuck for ever.
