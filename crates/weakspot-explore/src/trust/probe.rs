@@ -225,9 +225,10 @@ impl Other {
         self.all_repeat &= repeats(steps, &self.part);
     }
 
-    /// Does the thread do the same from then on?
+    /// Does the thread look at the same from then on?
     fn goes_on(&self) -> bool {
-        self.all_repeat && self.rounds >= FEWEST_OTHER_ROUNDS
+        let only_looks = self.part.iter().all(|step| step.written.is_none());
+        only_looks && self.all_repeat && self.rounds >= FEWEST_OTHER_ROUNDS
     }
 }
 
@@ -277,8 +278,7 @@ impl<S: System> Explorer<'_, S> {
 
     /// Are the rounds of this loop repeated without being explored?
     fn is_skipped(&self, round: Round, fate: Fate) -> bool {
-        let only_looks = matches!(round.idle, Idle::Waits | Idle::Looks);
-        let most = if only_looks { self.loops.exact_rounds } else { MOST_ROUNDS };
+        let most = if round.idle.is_look() { self.loops.exact_rounds } else { MOST_ROUNDS };
         matches!(fate, Fate::Leaves(rounds) if rounds > most)
     }
 
@@ -481,7 +481,7 @@ impl<S: System> Explorer<'_, S> {
         match other {
             _ if all_repeat => Fate::Endless,
             // The loop has another part, which will be tried out when the thread has come to it.
-            Some(other) if other.goes_on() => Fate::Leaves(alike),
+            Some(other) if round.idle.is_look() && other.goes_on() => Fate::Leaves(alike),
             _ => Fate::Winds,
         }
     }

@@ -48,9 +48,9 @@ use crate::system::{CellId, System, Token};
 /// How a round can be without consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Idle {
-    /// It only looks, where the round before looked.
+    /// It only looks: where the round before looked, or once, after a round that has written.
     Waits,
-    /// It only looks, once, where the round before did not.
+    /// It only looks, once, where the round before, which only looked, did not.
     Looks,
     /// It does what the round before did, and comes to nothing.
     Repeats,
@@ -58,6 +58,13 @@ pub(super) enum Idle {
     Writes,
     /// It does, many times in a row, what the round before did, because others write what it reads again and again.
     Together,
+}
+
+impl Idle {
+    /// Does the round only look?
+    pub(super) fn is_look(self) -> bool {
+        matches!(self, Self::Waits | Self::Looks)
+    }
 }
 
 /// A round of a thread without consequence: its first and its last event.
@@ -173,7 +180,8 @@ impl<S: System> Explorer<'_, S> {
 
     /// Has the thread looked at the same cells in the round before? What a round has changed nobody knows, so the first
     /// round of a loop is none that the thread could go on with for ever. One look after a round of other looks may be one of a
-    /// loop that looks here and there in turn, whose rounds are never like the ones before.
+    /// loop that looks here and there in turn, whose rounds are never like the ones before. One look after a round that has
+    /// written is taken to be its own round before: an attempt that failed at once, where those before came to nothing later.
     fn looks_again(&self, first: u32, last: u32, marker: Token) -> Option<Idle> {
         let before = self.graph().event(first).po_prev;
         if before == NONE {
@@ -183,7 +191,8 @@ impl<S: System> Explorer<'_, S> {
         loop {
             let (event, earlier) = (self.graph().event(one), self.graph().event(other));
             if (event.kind, event.cell) != (earlier.kind, earlier.cell) {
-                return (first == last && self.marked_round(before, marker).is_some()).then_some(Idle::Looks);
+                let earlier = if first == last { self.marked_round(before, marker)? } else { return None };
+                return Some(if self.writes(earlier, before) { Idle::Waits } else { Idle::Looks });
             }
             if one == first {
                 return Some(Idle::Waits);
