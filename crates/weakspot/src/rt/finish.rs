@@ -78,16 +78,20 @@ impl Runtime {
         (!ends).then_some(livelock)
     }
 
-    /// Who waits for a notification that has not come.
+    /// Who waits for a notification that has not come. These have given their mutexes back, which a thread otherwise does when it
+    /// goes on.
     fn sleepers(&self, memory: impl Fn(CellId) -> i64) -> u64 {
-        let state = self.state();
-        let sleeps = |thread: usize, operation: Operation| {
-            let Operation::Wait { condvar, .. } = operation else { return false };
-            let cell = state.objects[condvar as usize].cell;
-            cell != UNBOUND && memory(cell) >> thread & 1 != 0
-        };
-        let lanes = state.lanes.iter().enumerate();
-        lanes.filter(|(thread, lane)| sleeps(*thread, lane.operation)).fold(0, |all, (thread, _)| all | 1 << thread)
+        let mut sleepers = 0;
+        let threads = self.state().lanes.len();
+        for thread in 0..threads {
+            let Operation::Wait { condvar, mutex } = self.state().lanes[thread].operation else { continue };
+            let cell = self.state().objects[condvar as usize].cell;
+            if cell != UNBOUND && memory(cell) >> thread & 1 != 0 {
+                self.let_go(mutex, thread as u32);
+                sleepers |= 1 << thread;
+            }
+        }
+        sleepers
     }
 
     /// Somebody notifies threads of a run that goes on freely.

@@ -131,7 +131,7 @@ impl Runtime {
             is_late = self.post(Operation::Wait { condvar, mutex }, "Condvar::wait", place) != 0;
         }
         if self.is_free() {
-            self.let_go(mutex);
+            self.let_go(mutex, self.thread.get());
             self.give_way();
             self.lock(mutex, "Condvar::wait", place);
             return false;
@@ -143,10 +143,9 @@ impl Runtime {
         is_late
     }
 
-    /// A run was given up while the current thread waits: it releases the mutex, unless it had done so already. Then
-    /// somebody else may have it.
-    fn let_go(&self, mutex: u32) {
-        let thread = self.thread.get();
+    /// A run was given up while a thread waits: it releases the mutex, unless it had done so already. Then somebody else may
+    /// have it.
+    pub(super) fn let_go(&self, mutex: u32, thread: u32) {
         let object = &mut self.state().objects[mutex as usize];
         if object.holder.0 == thread {
             object.held = false;
