@@ -121,6 +121,16 @@ pub(crate) fn too_long(thread: u32, place: Place, why: &str) -> Failure {
     Failure::new(FailureKind::TooLong, message).of_thread(thread).at(Some(place.into()))
 }
 
+/// A thread goes round a loop that says that it waits, and finds something new each time.
+fn keeps_going(thread: u32, place: Place, marker: Place, why: &str) -> Failure {
+    let message = format!(
+        "thread {thread} goes round a loop that does not end here: {why}. It says that it waits, at {marker}, but finds \
+         something new in each round: another thread goes round a loop as well and answers it. If nothing else ends one of \
+         the two, that is a livelock"
+    );
+    Failure::new(FailureKind::TooLong, message).of_thread(thread).at(Some(place.into()))
+}
+
 /// Why an execution with more events than it may have is given up.
 pub(crate) fn too_many_events(events: u32) -> String {
     format!("the execution has more than {events} events (see `max_events`)")
@@ -129,7 +139,10 @@ pub(crate) fn too_many_events(events: u32) -> String {
 /// The loop of an execution that has grown too long: the place that comes up most among the last events.
 pub(crate) fn longest_loop(runtime: &Runtime, why: &str) -> Failure {
     match busiest(runtime) {
-        Some((thread, place)) => too_long(thread, place, why),
+        Some((thread, place)) => match runtime.state().lanes[thread as usize].marker_place {
+            Some(marker) => keeps_going(thread, place, marker, why),
+            None => too_long(thread, place, why),
+        },
         None => Failure::new(FailureKind::TooLong, "an execution has too many events".to_owned()),
     }
 }

@@ -12,6 +12,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::impact::parse_schedule;
 use crate::report::{Bound, Report, Verdict};
 use crate::rt::channels::Closing;
+use crate::rt::lane::Operation;
 use crate::rt::numbers::{self, PARENTS, Parent};
 use crate::rt::observed::{OBSERVED, Observed};
 use crate::rt::panics;
@@ -265,8 +266,8 @@ fn no_schedule(message: String) -> Failure {
 /// The schedule is over and the run is not.
 fn ends_early(builder: &Builder, runtime: &Runtime) -> Failure {
     let moves = runtime.state().log.len();
-    // The explorer counts an atomic that writes as two events.
-    if 2 * moves > builder.max_events as usize {
+    let events: usize = runtime.state().log.iter().map(|one| most_events(one.operation)).sum();
+    if events > builder.max_events as usize {
         return longest_loop(runtime, &too_many_events(builder.max_events));
     }
     if let Some(failure) = waits_in_run(builder.max_retries, runtime) {
@@ -276,6 +277,12 @@ fn ends_early(builder: &Builder, runtime: &Runtime) -> Failure {
         "the schedule is over after step {moves}, and the test is not: either a part of the schedule is missing, or the \
          test has changed, or the schedule is another test's"
     ))
+}
+
+/// As how many events the explorer counts an operation at most: an atomic that writes reads before, and a wait looks who waits,
+/// says that it does, and gives its mutex back before it is woken and takes the mutex again.
+fn most_events(operation: Operation) -> usize {
+    if matches!(operation, Operation::Wait { .. }) { 7 } else { 2 }
 }
 
 /// A move of a schedule as one of the machine, if it is possible: in a schedule, a commit says the place in the buffer.

@@ -205,3 +205,32 @@ fn a_thread_that_goes_on_unseen_may_notify_others() {
         );
     }
 }
+
+/// One waits while nothing has changed, and the other one, which changes nothing, wakes it again and again.
+#[test]
+fn threads_that_keep_each_other_going_are_told_from_loops_that_do_not_say_that_they_wait() {
+    let body = || {
+        let shared = Shared::default();
+        let (waits, wakes) = (Arc::clone(&shared), Arc::clone(&shared));
+        let waiter = thread::spawn(move || {
+            drop(waits.2.wait_while(waits.1.lock().unwrap(), |count| *count == 0).unwrap());
+        });
+        let waker = thread::spawn(move || {
+            while *wakes.1.lock().unwrap() == 0 {
+                wakes.2.notify_one();
+                hint::spin_loop();
+            }
+        });
+        drop(shared.1.lock().unwrap());
+        waiter.join().unwrap();
+        waker.join().unwrap();
+    };
+    let builder = Builder { max_events: 2_000, ..Builder::default() };
+    let report = builder.check(body);
+    let is_too_long =
+        |report: &Report| matches!(report.failure.as_ref().map(|failure| &failure.kind), Some(FailureKind::TooLong));
+    assert!(is_too_long(&report), "{report}");
+    assert!(report.to_string().contains("finds something new in each round"), "{report}");
+    let again = Builder { replay: report.schedule.clone(), ..builder }.check(body);
+    assert!(is_too_long(&again), "{again}");
+}

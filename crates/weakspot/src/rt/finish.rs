@@ -57,7 +57,7 @@ impl Runtime {
         let loops: Vec<_> = {
             let state = self.state();
             let waiting = state.lanes.iter().filter(|lane| lane.marker != 0 && Self::is_there(lane.operation));
-            waiting.map(|lane| SourcePlace::from(lane.marker_place)).collect()
+            waiting.filter_map(|lane| lane.marker_place.map(SourcePlace::from)).collect()
         };
         self.asleep.set(self.sleepers(memory));
         self.mode.set(Mode::Free);

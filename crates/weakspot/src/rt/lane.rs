@@ -197,7 +197,7 @@ pub(crate) struct Lane {
     /// The loop marker passed since the last event, or 0.
     pub(crate) marker: u32,
     /// Where the last marker it has passed stands.
-    pub(crate) marker_place: Place,
+    pub(crate) marker_place: Option<Place>,
     /// Who has started it, and how much had been allocated then.
     pub(crate) parent: u32,
     pub(crate) births_of_parent: usize,
@@ -251,7 +251,7 @@ impl Lane {
             what: "",
             place: std::panic::Location::caller(),
             marker: 0,
-            marker_place: std::panic::Location::caller(),
+            marker_place: None,
             parent: 0,
             births_of_parent: 0,
             joined: 0,
@@ -281,6 +281,7 @@ impl Lane {
         self.operation = Operation::Absent;
         self.takes_steps = false;
         self.marker = 0;
+        self.marker_place = None;
         self.joined = 0;
         self.plains = 0;
         self.started = 0;
@@ -314,7 +315,7 @@ impl Lane {
 
     /// Has it passed the last marker because a wait with a timeout was over?
     pub(crate) fn has_timed_out(&self) -> bool {
-        self.timed.iter().any(|(place, _)| std::ptr::eq(*place, self.marker_place))
+        self.marker_place.is_some_and(|marker| self.timed.iter().any(|(place, _)| std::ptr::eq(*place, marker)))
     }
 
     /// Is it in a wait with a timeout, and about to get its mutex back?

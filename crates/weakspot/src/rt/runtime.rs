@@ -495,7 +495,7 @@ impl Runtime {
         let silent_rounds = {
             let lane = &mut self.state().lanes[self.thread.get() as usize];
             lane.silent_rounds = if lane.marker == 0 { 0 } else { lane.silent_rounds + 1 };
-            (lane.marker, lane.marker_place) = (marker, place);
+            (lane.marker, lane.marker_place) = (marker, Some(place));
             lane.silent_rounds
         };
         if silent_rounds >= MOST_SILENT_ROUNDS {

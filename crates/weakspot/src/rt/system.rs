@@ -8,7 +8,7 @@ use weakspot_explore::system::{CellId, Judgement, LeftOut, Misuse, Pending, Repe
 use weakspot_model::ids::ThreadId;
 
 use super::channels::Closing;
-use super::lane::{Effect, Happened, Issued, Operation, Suspender};
+use super::lane::{Effect, Happened, Issued, Lane, Operation, Suspender};
 use super::runtime::{Mode, Runtime, marker_of};
 use super::script::{bind, is_bound};
 use super::{enter, overflow, panics, stacks};
@@ -318,10 +318,8 @@ impl System for Live<'_> {
     }
 
     fn leave_rounds_out(&mut self, thread: ThreadId, why: LeftOut) {
-        let place = match why {
-            LeftOut::Timeouts => self.runtime.state().lanes[thread.index()].place,
-            _ => self.runtime.state().lanes[thread.index()].marker_place,
-        };
+        let Lane { place, marker_place, .. } = self.runtime.state().lanes[thread.index()];
+        let place = if why == LeftOut::Timeouts { place } else { marker_place.unwrap_or(place) };
         self.runtime.loops_left_out.borrow_mut().insert((place.into(), why));
     }
 
