@@ -37,8 +37,8 @@ const MANY_ROUNDS: u32 = 100;
 pub(super) struct Rehearsals {
     /// A thread has passed a marker, in any execution.
     pub(super) has_waited: bool,
-    /// How often, by marker, thread and number of events before.
-    times: FxHashMap<(Token, usize, u32), u32>,
+    /// How often, by marker, thread and number of events before, and what the thread has read last.
+    times: FxHashMap<(Token, usize, u32, i64), u32>,
     /// Markers of loops whose rounds count.
     counting: Vec<Token>,
 }
@@ -94,7 +94,9 @@ impl<S: System> Explorer<'_, S> {
                 continue;
             }
             let thread = event.thread as usize;
-            let times = times.entry((marker, thread, event.index)).or_default();
+            // A thread may go on although it has seen what it looks for: whether it waits there is another question then.
+            let seen = self.frame.graph.event(last).value;
+            let times = times.entry((marker, thread, event.index, if is_small(seen) { seen } else { 0 })).or_default();
             *times += 1;
             if *times <= FULL_REHEARSALS || times.is_power_of_two() {
                 waits.push(Wait { thread, marker, last });
