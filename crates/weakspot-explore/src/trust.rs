@@ -56,6 +56,7 @@ mod restart;
 mod revisit;
 mod rounds;
 mod script;
+mod steps;
 mod subtree;
 mod together;
 mod unblock;

@@ -234,3 +234,30 @@ fn threads_that_keep_each_other_going_are_told_from_loops_that_do_not_say_that_t
     let again = Builder { replay: report.schedule.clone(), ..builder }.check(body);
     assert!(is_too_long(&again), "{again}");
 }
+
+/// Only whoever has looked for a certain number of rounds has neither met the store in one of them nor waited.
+#[test]
+fn a_loop_whose_rounds_count_is_not_called_explored() {
+    for (tries, more) in [(0, 2), (2, 1), (2, 3), (3, 2), (4, 2), (5, 3)] {
+        let report = check(false, move || {
+            let shared = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+            let theirs = Arc::clone(&shared);
+            let other = thread::spawn(move || theirs.1.store(1, SeqCst));
+            let (mut met, mut waited) = (0, false);
+            for round in 0.. {
+                let seen = if round < tries { shared.0.load(SeqCst) } else { shared.1.load(SeqCst) };
+                if round < tries + more {
+                    met += seen;
+                } else if seen == 0 {
+                    waited = true;
+                } else {
+                    break;
+                }
+                hint::spin_loop();
+            }
+            other.join().unwrap();
+            assert!(met > 0 || waited);
+        });
+        assert_ne!(report.verdict, Verdict::Safe, "{tries} {more}");
+    }
+}

@@ -33,6 +33,7 @@ use weakspot_model::ids::ThreadId;
 
 use super::rehearse::Rehearsals;
 use super::rounds::{Idle, Round};
+use super::steps::{Other, Step, repeats, smallest_part};
 use super::{Alternative, Explorer, FREE, HELD};
 use crate::graph::{Event, EventKind, Graph, NONE, Status};
 use crate::system::{CellId, LeftOut, Pending, System, Token, Update};
@@ -49,8 +50,6 @@ const FEW_ROUNDS: u32 = 32;
 const FEWEST_ROUNDS: u32 = 12;
 /// How often a thread that does not idle for long passes a marker, for each round that the loop is tried out for.
 const PASSES_PER_ROUND: u32 = 4;
-/// Rounds that are enough to take a thread to do the same for ever once it has begun to do something else.
-const FEWEST_OTHER_ROUNDS: u32 = 8;
 /// Events that a thread may have on its own between two passes of a marker.
 const MOST_STEPS: u32 = 5_000;
 /// Rounds of a loop with an end that are all explored, unless somebody says another number.
@@ -155,80 +154,6 @@ impl Loops {
             Fate::Endless | Fate::Winds | Fate::Wanders => times.map(|times| times + 1),
         };
         is_late
-    }
-}
-
-/// What a thread did in one step, in a form that can be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Step {
-    kind: StepKind,
-    cell: CellId,
-    read: i64,
-    /// What was written, if that is another value.
-    written: Option<i64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StepKind {
-    Load,
-    Store,
-    Atomic,
-    Other,
-}
-
-impl Step {
-    const NOTHING: Self = Self { kind: StepKind::Other, cell: CellId::MAX, read: 0, written: None };
-
-    fn load(cell: CellId, read: i64) -> Self {
-        Self { kind: StepKind::Load, cell, read, written: None }
-    }
-
-    fn store(cell: CellId, value: i64) -> Self {
-        Self { kind: StepKind::Store, cell, read: 0, written: Some(value) }
-    }
-
-    fn atomic(cell: CellId, read: i64, written: Option<i64>) -> Self {
-        Self { kind: StepKind::Atomic, cell, read, written: written.filter(|&value| value != read) }
-    }
-}
-
-/// Does a round do nothing but this, once or several times?
-fn repeats(steps: &[Step], part: &[Step]) -> bool {
-    if part.is_empty() { steps.is_empty() } else { !steps.is_empty() && all_parts_are(steps, part) }
-}
-
-fn all_parts_are(steps: &[Step], part: &[Step]) -> bool {
-    steps.chunks(part.len()).all(|chunk| chunk == part)
-}
-
-/// The shortest steps that a round is a repetition of.
-fn smallest_part(steps: &[Step]) -> &[Step] {
-    let shorter = (1..steps.len()).filter(|len| steps.len().is_multiple_of(*len));
-    let part = shorter.map(|len| &steps[..len]).find(|part| all_parts_are(steps, part));
-    part.unwrap_or(steps)
-}
-
-/// The rounds of a loop from the first one on that is not like the last one of the graph.
-struct Other {
-    part: Vec<Step>,
-    rounds: u32,
-    all_repeat: bool,
-}
-
-impl Other {
-    fn new(first: &[Step]) -> Self {
-        Self { part: smallest_part(first).to_vec(), rounds: 1, all_repeat: true }
-    }
-
-    fn see(&mut self, steps: &[Step]) {
-        self.rounds += 1;
-        self.all_repeat &= repeats(steps, &self.part);
-    }
-
-    /// Does the thread look at the same from then on?
-    fn goes_on(&self) -> bool {
-        let only_looks = self.part.iter().all(|step| step.written.is_none());
-        only_looks && self.all_repeat && self.rounds >= FEWEST_OTHER_ROUNDS
     }
 }
 

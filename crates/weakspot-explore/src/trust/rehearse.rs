@@ -21,7 +21,8 @@ use rustc_hash::FxHashMap;
 use weakspot_model::ids::ThreadId;
 use weakspot_model::machine::Action;
 
-use super::probe::{MOST_ROUNDS, Solo, Step, is_small};
+use super::probe::{MOST_ROUNDS, Solo, is_small};
+use super::steps::Step;
 use super::{Explorer, Visitor};
 use crate::graph::{EventKind, NONE, Status};
 use crate::outcome::actions_of;
