@@ -35,28 +35,18 @@ pub(super) enum Detail {
     Calls,
 }
 
-/// A frame that was unwound.
+/// An address that a function returns to, and where it was found: so many bytes above a variable of [`Calls::number`].
 #[derive(Debug, Clone, Copy)]
-struct Frame {
-    /// Where the address was found that the function below it returns to: so many bytes above a variable of [`Calls::number`].
-    above: Option<usize>,
-    /// That address.
+struct Return {
+    above: Option<isize>,
     address: usize,
     /// Where the function that it is in begins.
     function: usize,
 }
 
-/// An address that a function returns to, and where it was found.
-#[derive(Debug, Clone, Copy)]
-struct Return {
-    above: usize,
-    address: usize,
-}
-
 /// A call that is known.
 #[derive(Debug)]
 struct Call {
-    /// Those of the inner functions first.
     returns: Vec<Return>,
     number: u32,
 }
@@ -83,12 +73,13 @@ impl Calls {
         }
         let mut found = Vec::with_capacity(32);
         unwind(frame, top, &mut found);
-        let address_of = |one: &Frame| if detail == Detail::Calls { one.address } else { one.function };
+        let address_of = |one: &Return| if detail == Detail::Calls { one.address } else { one.function };
         let mut addresses: Vec<usize> = found.iter().map(address_of).collect();
         addresses.sort_unstable();
         addresses.dedup();
         let number = number_of(at, &addresses);
-        if let Some(call) = Call::found(&found, number).filter(|call| call.is_there(frame, top)) {
+        let call = Call { returns: found, number };
+        if !call.returns.is_empty() && call.is_there(frame, top) {
             if known.len() >= MOST_CALLS {
                 known.clear();
             }
@@ -107,23 +98,21 @@ fn number_of(place: usize, addresses: &[usize]) -> u32 {
 }
 
 impl Call {
-    /// A call whose addresses were all found on the stack, in the order of the frames.
-    fn found(frames: &[Frame], number: u32) -> Option<Self> {
-        let place = |one: &Frame| one.above.map(|above| Return { above, address: one.address });
-        let returns: Vec<Return> = frames.iter().map(place).collect::<Option<_>>()?;
-        (!returns.is_empty() && returns.is_sorted_by_key(|one| one.above)).then_some(Self { returns, number })
-    }
-
-    /// Are all addresses where they were? Those of the outer functions are the first to differ. The stack that is in use goes
-    /// from the frame that `frame` is in to `top`, and the outermost address has to be in it.
+    /// Are all addresses where they were? Those of the outer functions are the first to differ.
     #[inline]
     fn is_there(&self, frame: usize, top: usize) -> bool {
-        let is_within = |highest: &Return| highest.above.saturating_add(WORD) <= top.saturating_sub(frame);
-        let has_address = |one: &Return| {
-            let at = frame + one.above;
-            at.is_multiple_of(WORD) && word_at(at) == one.address
-        };
-        self.returns.last().is_some_and(is_within) && self.returns.iter().rev().all(has_address)
+        self.returns.iter().rev().all(|one| one.is_there(frame, top))
+    }
+}
+
+impl Return {
+    /// Is the address where it was? The stack that is in use goes from the frame that `frame` is in to `top`.
+    #[inline]
+    fn is_there(&self, frame: usize, top: usize) -> bool {
+        self.above.is_some_and(|above| {
+            let at = frame.wrapping_add_signed(above);
+            at.is_multiple_of(WORD) && at + WORD <= top && word_at(at) == self.address
+        })
     }
 }
 
@@ -144,11 +133,11 @@ struct Unwinding<'f> {
     top: usize,
     /// The end of the frame before.
     below: usize,
-    found: &'f mut Vec<Frame>,
+    found: &'f mut Vec<Return>,
 }
 
 #[cfg(unix)]
-fn unwind(frame: usize, top: usize, found: &mut Vec<Frame>) {
+fn unwind(frame: usize, top: usize, found: &mut Vec<Return>) {
     let mut unwinding = Unwinding { frame, top, below: frame, found };
     // SAFETY: the unwinder of the platform, which the standard library uses for panics, calls `note_frame` for each frame
     // of this stack while the call lasts, with the pointer that it was given.
@@ -156,7 +145,7 @@ fn unwind(frame: usize, top: usize, found: &mut Vec<Frame>) {
 }
 
 #[cfg(not(unix))]
-fn unwind(_frame: usize, _top: usize, _found: &mut Vec<Frame>) {}
+fn unwind(_frame: usize, _top: usize, _found: &mut Vec<Return>) {}
 
 #[cfg(unix)]
 unsafe extern "C" {
@@ -188,8 +177,8 @@ extern "C" fn note_frame(context: *mut libc::c_void, argument: *mut libc::c_void
     if stack > unwinding.frame {
         let words = (unwinding.below.next_multiple_of(WORD)..stack).step_by(WORD);
         let at = words.rev().find(|&at| at + WORD <= stack && word_at(at) == address);
-        let above = at.and_then(|at| at.checked_sub(unwinding.frame));
-        unwinding.found.push(Frame { above, address, function });
+        let above = at.map(|at| at.wrapping_sub(unwinding.frame).cast_signed());
+        unwinding.found.push(Return { above, address, function });
     }
     unwinding.below = stack;
     GO_ON

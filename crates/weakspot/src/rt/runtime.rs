@@ -475,7 +475,7 @@ impl Runtime {
         // If what the thread does next is known, nobody asks for the marker.
         let top = {
             let state = self.state();
-            (!state.script.moves(thread)).then(|| state.lanes[thread as usize].top)
+            (state.script.turn() != Some(thread)).then(|| state.lanes[thread as usize].top)
         };
         let detail = if self.fair.get() { Detail::Functions } else { Detail::Calls };
         let call = top.map(|top| self.calls.borrow_mut().number(place, top, detail));

@@ -45,13 +45,6 @@ impl Script {
     pub(super) fn turn(&self) -> Option<u32> {
         self.steps.get(self.next).map(|step| step.thread)
     }
-
-    /// Will a thread go on before the script is over?
-    #[inline]
-    pub(super) fn moves(&self, thread: u32) -> bool {
-        let left = self.steps.get(self.next..).unwrap_or_default();
-        left.iter().any(|step| step.thread == thread && step.step != Step::Rest)
-    }
 }
 
 /// The object of a step, if it is the one of this cell. One that has no number yet gets that of the cell, unless the cell is
