@@ -25,7 +25,8 @@
 //! the read may find what it waits for at once). A graph in which some thread is still stuck at the end
 //! is a deadlock if every stuck read reads the last write of its cell, and else no execution (counted as blocked).
 //! The waiters of a condition variable are the bits of its value; `wait` sets the own bit, a notification clears one
-//! (each choice is explored) or all, and only reads if there is none. One notification clears the bit of a thread that sleeps, and no other write matters
+//! (each choice is explored) or all, and only reads if there is none. One notification clears the bit of a thread that
+//! sleeps, and no other write matters
 //! to it: being woken reads that one, wherever it stands, as soon as it is there (so it counts as maximally added), and
 //! until then the thread is stuck, whatever its read reads. Wake-ups without a notification, if there are any, are in `wakeups`. A false `assume` leaves its thread behind in the same way: the others go on,
 //! because one of their writes may revisit a read it depends on.
